@@ -1,0 +1,264 @@
+//! The coalescing engine: one for each producer binding, outliving sessions.
+//!
+//! **Mutate once, then drain.** [`Engine::handle`] takes one fact; then [`Engine::poll`] is called until it
+//! has nothing more. No input is an error, nothing blocks, and the same inputs give the same outputs.
+//!
+//! ```
+//! use mcpl_policy::{Engine, Input, Now, Settings};
+//!
+//! let mut engine = Engine::new(Settings::default(), 7);
+//! engine.handle(Now::at(0), Input::Tick);
+//! while let Some(output) = engine.poll() {
+//!     println!("{output:?}");
+//! }
+//! assert_eq!(engine.deadline_ms(), None);
+//! ```
+
+mod admit;
+mod input;
+mod order;
+mod out;
+mod output;
+mod receipt;
+mod release;
+mod session;
+mod settle;
+mod subject;
+mod timer;
+mod work;
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+use foldhash::quality::FixedState;
+use mcpl_codec::DigestKey;
+use slotmap::SlotMap;
+
+pub use admit::MAX_JOINED;
+pub use input::{Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Stance, Taught, Ticket};
+pub use out::ANSWER_MS;
+pub use output::{Answer, Fate, Outcome, Output, Seq};
+pub use receipt::MAX_RECEIPTS;
+pub use session::MAX_RUNNING;
+pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS};
+
+use self::order::Order;
+use self::out::Out;
+use self::receipt::Receipts;
+use self::session::Session;
+use self::subject::Subjects;
+use self::timer::{Timer, Timers};
+use self::work::{Work, WorkKey};
+use crate::limit::{Limits, Pace};
+use crate::now::Now;
+use crate::settings::Settings;
+
+/// What the engine holds, counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// Occurrences held, in doubt or set aside.
+    pub held: usize,
+    /// Their bytes as sent.
+    pub held_bytes: u64,
+    /// Forwards the host has not answered.
+    pub out: usize,
+    /// Subjects tracked.
+    pub subjects: usize,
+    /// Occurrences remembered.
+    pub receipts: usize,
+    /// Timers set.
+    pub timers: usize,
+}
+
+/// The state machine of one binding (contract 4 to 8); see the [module](self).
+#[derive(Debug)]
+pub struct Engine {
+    settings: Settings,
+    key: DigestKey,
+    seed: u64,
+    jitter: fastrand::Rng,
+    now: Now,
+    session: Option<Session>,
+    works: SlotMap<WorkKey, Work>,
+    subjects: Subjects,
+    order: Order,
+    timers: Timers,
+    receipts: Receipts,
+    /// Write-throughs by fingerprint of their `eventId`.
+    throughs: HashMap<u128, WorkKey, FixedState>,
+    outs: BTreeMap<u64, Out>,
+    next_forward: u64,
+    limits: Limits,
+    pace: Pace,
+    pace_timer_ms: Option<u64>,
+    held_bytes: u64,
+    seq: Seq,
+    stepped: bool,
+    outputs: VecDeque<Output>,
+}
+
+impl Engine {
+    /// An engine that holds nothing. `seed` is the only randomness it has: the key of its digests and the
+    /// jitter of its back-off come from it.
+    pub fn new(settings: Settings, seed: u64) -> Self {
+        let mut jitter = fastrand::Rng::with_seed(seed);
+        let mut key = [0; 16];
+        jitter.fill(&mut key);
+        let limits = Limits::new(settings.limits.clone());
+        let pace = Pace::new(settings.forward_rate_per_s);
+        Self {
+            settings,
+            key: DigestKey(key),
+            seed,
+            jitter,
+            now: Now::default(),
+            session: None,
+            works: SlotMap::with_key(),
+            subjects: Subjects::new(seed),
+            order: Order::new(seed),
+            timers: Timers::default(),
+            receipts: Receipts::new(seed),
+            throughs: HashMap::with_hasher(FixedState::with_seed(seed)),
+            outs: BTreeMap::new(),
+            next_forward: 0,
+            limits,
+            pace,
+            pace_timer_ms: None,
+            held_bytes: 0,
+            seq: 0,
+            stepped: false,
+            outputs: VecDeque::new(),
+        }
+    }
+
+    /// Takes one fact in. Time that passed since the last one counts first.
+    ///
+    /// The outputs of the last fact must have been drained.
+    pub fn handle(&mut self, now: Now, input: Input) {
+        debug_assert!(self.outputs.is_empty(), "mutate once, then drain");
+        self.now = Now { mono_ms: now.mono_ms.max(self.now.mono_ms), wall_ms: now.wall_ms };
+        self.stepped = false;
+        self.on_time();
+        match input {
+            Input::Began(host) => self.on_began(host),
+            Input::Declared(sets) => self.on_declared(sets),
+            Input::Ended => self.on_session_ended(),
+            Input::Event(arrival) => self.on_event(arrival),
+            Input::Replied(number, reply) => self.on_reply(number, reply),
+            Input::HandedOver(number) => self.on_handed(number),
+            Input::Written(number) => self.on_written(number),
+            Input::Taught(taught, learned) => self.on_taught(&taught, learned),
+            Input::Grant(fact) => self.on_grant(fact),
+            Input::Channel(fact) => self.on_channel(fact),
+            Input::Inference(id, phase) => self.on_inference(id, phase),
+            Input::Assembling | Input::Flush => self.on_flush(),
+            Input::Congested(congested) => self.on_congested(congested),
+            Input::Reading(reading) => self.on_reading(reading),
+            Input::Settings(settings) => self.on_settings(*settings),
+            Input::Tick => {}
+        }
+        self.sweep_timers();
+    }
+
+    /// The next wish, in the order they must be carried out; `None` when there is none.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to call [`handle`](Self::handle) with [`Input::Tick`] at the latest, in ms of the monotonic
+    /// clock. An early or needless call does no harm.
+    pub fn deadline_ms(&self) -> Option<u64> {
+        self.timers.next()
+    }
+
+    /// What it holds now.
+    pub fn load(&self) -> Load {
+        Load {
+            held: self.count_held(),
+            held_bytes: self.held_bytes,
+            out: self.outs.len(),
+            subjects: self.subjects.len(),
+            receipts: self.receipts.len(),
+            timers: self.timers.len(),
+        }
+    }
+
+    /// The newest durable step there is.
+    pub fn steps(&self) -> Seq {
+        self.seq
+    }
+
+    /// Whether the host of this session is known not to have `channel` registered (contract 8.1).
+    pub fn is_unregistered(&self, channel: &str) -> bool {
+        self.session.as_ref().is_some_and(|session| session.admission.is_unregistered(channel))
+    }
+
+    fn on_time(&mut self) {
+        while let Some((set_for, timer)) = self.timers.due(self.now.mono_ms) {
+            match timer {
+                Timer::Release(key) => self.on_release(key, set_for),
+                Timer::Retry(key) => self.on_retry(key),
+                Timer::Expiry(key) => self.on_expiry(key, set_for),
+                Timer::Answer(number) => self.on_unanswered(number),
+                Timer::PolicyWait => self.on_policy_wait(),
+                Timer::Pace => self.pace_timer_ms = None,
+            }
+        }
+        if !self.order.ready.is_empty() {
+            self.pump();
+        }
+    }
+
+    fn on_settings(&mut self, settings: Settings) {
+        if settings.limits != self.settings.limits {
+            self.limits = Limits::new(settings.limits.clone());
+        }
+        if (settings.forward_rate_per_s - self.settings.forward_rate_per_s).abs() > f64::EPSILON {
+            self.pace = Pace::new(settings.forward_rate_per_s);
+        }
+        self.settings = settings;
+        let held: Vec<WorkKey> = self.works.keys().collect();
+        for key in held {
+            if let Some(work) = self.works.get_mut(key) {
+                work.release_timer_ms = None;
+                self.set_release(key);
+            }
+        }
+        self.pump();
+    }
+
+    /// The number of this input's durable step, begun now if it was not.
+    fn step(&mut self) -> Seq {
+        if !self.stepped {
+            self.stepped = true;
+            self.seq += 1;
+            self.outputs.push_back(Output::Step(self.seq));
+        }
+        self.seq
+    }
+
+    /// The gate of what must not overtake this input's own step.
+    fn gate(&self) -> Option<Seq> {
+        self.stepped.then_some(self.seq)
+    }
+
+    /// The gate of what rests on anything recorded so far.
+    fn last_step(&self) -> Option<Seq> {
+        (self.seq > 0).then_some(self.seq)
+    }
+
+    fn sweep_timers(&mut self) {
+        if self.timers.len() > 4 * (self.works.len() + self.outs.len()) + 1024 {
+            let (works, outs, pace) = (&self.works, &self.outs, self.pace_timer_ms);
+            let wait_ms = self.settings.host.policy_wait_ms;
+            let policy = self.session.as_ref().map(|session| session.began_ms + wait_ms);
+            self.timers.sweep(|at, timer| match timer {
+                Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
+                Timer::Expiry(key) => works.get(key).is_some_and(|work| work.expiry_timer_ms == Some(at)),
+                Timer::Retry(key) => works.get(key).is_some_and(|work| work.not_before_ms == at),
+                Timer::Answer(number) => outs.contains_key(&number),
+                Timer::PolicyWait => policy == Some(at),
+                Timer::Pace => pace == Some(at),
+            });
+        }
+    }
+}

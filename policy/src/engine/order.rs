@@ -1,0 +1,58 @@
+//! Places: the order in which the host is told (contract 7.1a, 7.3).
+
+use std::collections::{BTreeMap, HashMap};
+
+use foldhash::quality::FixedState;
+
+use super::work::WorkKey;
+
+/// Work by place, for each thing it may be waiting for; every piece of work is in one of these at most.
+#[derive(Debug)]
+pub(super) struct Order {
+    next: u64,
+    /// Has a reason and may be tried.
+    pub(super) ready: BTreeMap<u64, WorkKey>,
+    /// Has a reason, but its scope is not admissible.
+    pub(super) parked: BTreeMap<u64, WorkKey>,
+    /// Held in a channel, without a reason: what an event of that channel releases.
+    channels: HashMap<Box<str>, BTreeMap<u64, WorkKey>, FixedState>,
+}
+
+impl Order {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            next: 0,
+            ready: BTreeMap::new(),
+            parked: BTreeMap::new(),
+            channels: HashMap::with_hasher(FixedState::with_seed(seed)),
+        }
+    }
+
+    /// The place behind all others.
+    pub(super) fn tail(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    pub(super) fn hold(&mut self, channel: &str, place: u64, work: WorkKey) {
+        if let Some(held) = self.channels.get_mut(channel) {
+            held.insert(place, work);
+        } else {
+            self.channels.insert(channel.into(), BTreeMap::from([(place, work)]));
+        }
+    }
+
+    pub(super) fn unhold(&mut self, channel: &str, place: u64) {
+        if let Some(held) = self.channels.get_mut(channel) {
+            held.remove(&place);
+            if held.is_empty() {
+                self.channels.remove(channel);
+            }
+        }
+    }
+
+    /// What `channel` holds without a reason, before `place`, first places first.
+    pub(super) fn earlier(&self, channel: &str, place: u64) -> Vec<WorkKey> {
+        self.channels.get(channel).map_or_else(Vec::new, |held| held.range(..place).map(|(_, &key)| key).collect())
+    }
+}

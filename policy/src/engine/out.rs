@@ -1,0 +1,27 @@
+//! Forwards the host has not answered (contract 7.4).
+
+use super::output::Fate;
+use super::subject::SubjectKey;
+use super::work::WorkKey;
+
+/// A forward unanswered this long, in ms of the host being read, holds its subject back no longer.
+pub const ANSWER_MS: u64 = 25_000;
+
+/// One forward.
+#[derive(Debug)]
+pub(super) struct Out {
+    pub(super) work: WorkKey,
+    pub(super) subject: Option<SubjectKey>,
+    /// A newer version, or a withdrawal, came meanwhile: refused, it is not tried again but ends so.
+    pub(super) superseded: Option<Fate>,
+    /// A byte of it was handed to the transport.
+    pub(super) handed: bool,
+    /// What the reading clock showed when its last byte was written.
+    pub(super) written_ms: Option<u64>,
+}
+
+impl Out {
+    pub(super) fn new(work: WorkKey, subject: Option<SubjectKey>) -> Self {
+        Self { work, subject, superseded: None, handed: false, written_ms: None }
+    }
+}

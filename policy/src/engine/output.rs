@@ -1,0 +1,131 @@
+//! The wishes the engine has.
+
+use bytes::Bytes;
+use mcpl_codec::{Lane, Refusal};
+
+use super::input::Ticket;
+use crate::refusal::Ours;
+
+/// Number of a durable step; what is gated on it leaves once the step is on disk (contract 9.1).
+pub type Seq = u64;
+
+/// What coalescing made of an occurrence (contract 6.3 to 6.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Held, and nothing of its subject was ever read.
+    First,
+    /// It displaced what was unread.
+    Replaced,
+    /// Held behind what was, or may have been, read.
+    Appended,
+    /// The unread occupant is gone, and nobody will know.
+    Retracted,
+    /// The deletion notice is held.
+    Noted,
+    /// A withdrawal with nothing to tell of something read.
+    Consumed,
+}
+
+impl Outcome {
+    /// Its name on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::First => "first",
+            Self::Replaced => "replaced",
+            Self::Appended => "appended",
+            Self::Retracted => "retracted",
+            Self::Noted => "noted",
+            Self::Consumed => "consumed",
+        }
+    }
+}
+
+/// How one event is answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Accepted by us (contract 6.6).
+    Accepted {
+        /// What became of it.
+        outcome: Outcome,
+        /// The occurrence it displaced.
+        prior: Option<Box<str>>,
+    },
+    /// The host's own answer to a write-through, with the outcome where it accepted (contract 5).
+    Host {
+        /// Its words, as in [`HostReply::text`](super::HostReply::text).
+        text: Bytes,
+        /// Whether that is an `error` object.
+        error: bool,
+        /// The outcome, where the host accepted.
+        outcome: Option<(Outcome, Option<Box<str>>)>,
+    },
+    /// Refused by us.
+    Refused(Ours),
+    /// The session ended before the host answered: no refusal (contract 8.5).
+    Unanswered,
+}
+
+/// How an accepted occurrence ended (contract 9.1), or where it stands for an operator.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The host accepted it, or had it already.
+    Delivered,
+    /// A newer occurrence took its place unread.
+    Replaced,
+    /// Its sender withdrew it unread.
+    Withdrawn,
+    /// Its time was over before the host could be given it.
+    Expired,
+    /// The host refused it for good.
+    Dead(Refusal),
+    /// Handed over and unanswered, on a lane where sending again could double it (contract 9.3).
+    InDoubt,
+}
+
+/// A wish of [`Engine::poll`](crate::Engine::poll).
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// What must outlive the process changed: step `.0`. Everything gated on it follows.
+    Step(Seq),
+    /// Answer one event.
+    Answer {
+        /// Which.
+        ticket: Ticket,
+        /// How.
+        answer: Answer,
+        /// Not before this step is durable.
+        after: Option<Seq>,
+    },
+    /// Pass the event of this ticket on to the host as it came.
+    Pass {
+        /// Which.
+        ticket: Ticket,
+        /// Not before this step is durable (contract 7.6).
+        after: Option<Seq>,
+    },
+    /// Hand an occurrence to the host as a request of ours (contract 7.4).
+    Forward {
+        /// Its number, for `HandedOver`, `Written` and `Replied`.
+        number: u64,
+        /// Its lane.
+        lane: Lane,
+        /// The raw `params` of a `push/event`, or the raw message of a `channels/incoming`.
+        body: Bytes,
+        /// Not before this step is durable.
+        after: Option<Seq>,
+    },
+    /// An accepted occurrence ended.
+    Ended {
+        /// Its `eventId`.
+        event_id: Box<str>,
+        /// How.
+        fate: Fate,
+    },
+    /// A forward the host could not take now is tried again (contract 7.4).
+    Retrying {
+        /// Its `eventId`.
+        event_id: Box<str>,
+        /// Not before this long from now, in ms.
+        wait_ms: u64,
+    },
+}

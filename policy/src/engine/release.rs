@@ -1,0 +1,450 @@
+//! When held work goes, in what order, and what keeps it back (contract 7).
+
+use mcpl_codec::Event;
+
+use super::Engine;
+use super::input::Stance;
+use super::out::Out;
+use super::output::{Fate, Output};
+use super::timer::Timer;
+use super::work::{Role, Stage, Work, WorkKey};
+use crate::admission::Standing;
+
+impl Engine {
+    /// Takes a new piece of work in: into the order, its subject, the bytes held and the timers.
+    pub(super) fn insert(&mut self, work: Work, due: bool) -> WorkKey {
+        let (subject, role, place) = (work.subject, work.role, work.place);
+        let fingerprint = work.through.is_some().then_some(work.fingerprint);
+        let expires_ms = work.expires_ms;
+        self.held_bytes += work.bytes();
+        let channel = work.channel().map(str::to_owned);
+        let key = self.works.insert(work);
+        if let Some(fingerprint) = fingerprint {
+            self.throughs.insert(fingerprint, key);
+        }
+        if let Some(id) = subject
+            && let Some(subject) = self.subjects.get_mut(id)
+        {
+            subject.works += 1;
+            if matches!(role, Role::Occupant { .. }) {
+                subject.occupant = Some(key);
+            }
+            self.subjects.settle(id);
+        }
+        if let Some(channel) = channel {
+            self.order.hold(&channel, place, key);
+        }
+        if let Some(at) = expires_ms {
+            self.set_expiry(key, at);
+        }
+        if due { self.mark_due(key) } else { self.set_release(key) }
+        key
+    }
+
+    /// Takes a piece of work out of everything; the caller says how it ended.
+    pub(super) fn remove(&mut self, key: WorkKey) -> Option<Work> {
+        self.unlist(key);
+        let work = self.works.remove(key)?;
+        if !matches!(work.stage, Stage::Out(_)) {
+            self.held_bytes -= work.bytes();
+            if let Some(id) = work.subject
+                && let Some(subject) = self.subjects.get_mut(id)
+            {
+                subject.works -= 1;
+                if subject.occupant == Some(key) {
+                    subject.occupant = None;
+                }
+                self.subjects.settle(id);
+            }
+        }
+        if work.through.is_some() {
+            self.throughs.remove(&work.fingerprint);
+        }
+        Some(work)
+    }
+
+    /// Removes an accepted occurrence and tells its fate.
+    pub(super) fn end(&mut self, key: WorkKey, fate: Fate) {
+        if let Some(work) = self.remove(key) {
+            self.step();
+            self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate });
+        }
+    }
+
+    /// Out of the list its stage stands for; the stage itself is the caller's to set.
+    fn unlist(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        match work.stage {
+            Stage::Held => {
+                if let Some(channel) = work.channel() {
+                    self.order.unhold(channel, work.place);
+                }
+            }
+            Stage::Ready => {
+                self.order.ready.remove(&work.place);
+            }
+            Stage::Parked => {
+                self.order.parked.remove(&work.place);
+            }
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.retain(|&other| other != key);
+                }
+            }
+            Stage::Waiting | Stage::Aside | Stage::Out(_) => {}
+        }
+    }
+
+    /// Sets a held occupant aside while a write-through that displaces it is out.
+    pub(super) fn set_aside(&mut self, key: WorkKey) {
+        self.unlist(key);
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.stage = Stage::Aside;
+        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id))
+            && subject.occupant == Some(key)
+        {
+            subject.occupant = None;
+        }
+    }
+
+    /// The host refused the write-through: what it displaced is the unread occupant again.
+    pub(super) fn take_back(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        let (id, place, urgent) = (work.subject, work.place, self.is_past_release(work));
+        let channel = work.channel().map(str::to_owned);
+        let newer = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
+        if let Some(newer) = newer {
+            match self.works.get_mut(newer).and_then(|work| work.through.as_mut()) {
+                Some(through) if through.displaced.is_none() => through.displaced = Some(key),
+                _ => self.end(key, Fate::Replaced),
+            }
+            return;
+        }
+        if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
+            subject.occupant = Some(key);
+        }
+        if let Some(work) = self.works.get_mut(key) {
+            work.stage = Stage::Held;
+        }
+        if let Some(channel) = channel {
+            self.order.hold(&channel, place, key);
+        }
+        if urgent { self.mark_due(key) } else { self.set_release(key) }
+    }
+
+    pub(super) fn move_to_tail(&mut self, key: WorkKey) {
+        let place = self.order.tail();
+        let stage = self.works.get(key).map(|work| work.stage);
+        if stage != Some(Stage::Behind) {
+            self.unlist(key);
+        }
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.place = place;
+        match work.stage {
+            Stage::Held => {
+                if let Some(channel) = work.channel() {
+                    self.order.hold(channel, place, key);
+                }
+            }
+            Stage::Ready => {
+                self.order.ready.insert(place, key);
+            }
+            Stage::Parked => {
+                self.order.parked.insert(place, key);
+            }
+            Stage::Behind | Stage::Waiting | Stage::Aside | Stage::Out(_) => {}
+        }
+    }
+
+    /// Gives a piece of work its reason to go; what its channel holds in earlier places goes with it
+    /// (contract 7.1, 7.1a).
+    pub(super) fn mark_due(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        if work.stage != Stage::Held {
+            return;
+        }
+        let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, work.place));
+        for key in earlier.into_iter().chain([key]) {
+            self.unlist(key);
+            self.make_ready(key);
+        }
+    }
+
+    pub(super) fn make_ready(&mut self, key: WorkKey) {
+        if let Some(work) = self.works.get_mut(key) {
+            work.stage = Stage::Ready;
+            self.order.ready.insert(work.place, key);
+        }
+    }
+
+    /// Everything held has a reason to go: the host assembles or has just finished, room is short, an
+    /// operator asks, the sidecar drains.
+    pub(super) fn release_all(&mut self) {
+        let held: Vec<WorkKey> =
+            self.works.iter().filter(|(_, work)| work.stage == Stage::Held).map(|(key, _)| key).collect();
+        for key in held {
+            self.unlist(key);
+            self.make_ready(key);
+        }
+    }
+
+    /// What the channel of an uncoalesced event holds goes first (contract 7.1, 7.1a).
+    pub(super) fn release_channel(&mut self, event: &Event) {
+        let channel = event.channel.as_deref().or(event.hint.as_deref());
+        for key in channel.map_or_else(Vec::new, |channel| self.order.earlier(channel, u64::MAX)) {
+            self.unlist(key);
+            self.make_ready(key);
+        }
+    }
+
+    /// Contract 4.5: what is held in the scope of an event that passes goes before it, whatever is known.
+    pub(super) fn release_scope(&mut self, event: &Event) {
+        let claims = super::input::Taught::of(event);
+        let same = |work: &Work| {
+            let own = work.claims();
+            match (&own.channel, &claims.channel) {
+                (Some(own), Some(channel)) => own == channel,
+                (None, None) => own.feature_set == claims.feature_set,
+                _ => false,
+            }
+        };
+        let scope: Vec<WorkKey> = self
+            .works
+            .iter()
+            .filter(|(_, work)| !matches!(work.stage, Stage::Out(_) | Stage::Aside) && same(work))
+            .map(|(key, _)| key)
+            .collect();
+        for key in scope {
+            self.unlist(key);
+            if let Some(work) = self.works.get_mut(key) {
+                work.forced = true;
+            }
+            self.make_ready(key);
+        }
+    }
+
+    /// What waited for an answer of its subject may be tried again.
+    pub(super) fn unblock(&mut self, id: super::subject::SubjectKey) {
+        let behind = self.subjects.get_mut(id).map_or_else(Vec::new, |subject| std::mem::take(&mut subject.behind));
+        for key in behind {
+            if self.works.get(key).is_some_and(|work| work.stage == Stage::Behind) {
+                self.make_ready(key);
+            }
+        }
+    }
+
+    /// What was not admissible may be by now.
+    pub(super) fn unpark(&mut self) {
+        for (place, key) in std::mem::take(&mut self.order.parked) {
+            if let Some(work) = self.works.get_mut(key) {
+                work.stage = Stage::Ready;
+                self.order.ready.insert(place, key);
+            }
+        }
+    }
+
+    /// Hands over what is ready, in the order of places, as far as the host, the limits, its subject, its
+    /// time and its scope allow.
+    pub(super) fn pump(&mut self) {
+        let Some(session) = &self.session else { return };
+        if session.host.stance == Stance::Apart || session.congested {
+            return;
+        }
+        let aside = session.host.stance == Stance::Aside;
+        let mut from = 0;
+        while let Some((&place, &key)) = self.order.ready.range(from..).next() {
+            from = place + 1;
+            if self.session.as_ref().is_some_and(|session| session.congested) {
+                return;
+            }
+            let Some(work) = self.works.get(key) else {
+                self.order.ready.remove(&place);
+                continue;
+            };
+            if self.is_expired(work) {
+                self.end(key, Fate::Expired);
+                continue;
+            }
+            let forced = work.forced;
+            if self.outs.len() >= self.settings.in_flight && !forced {
+                if aside {
+                    continue;
+                }
+                return;
+            }
+            if let Some(stage) = self.hindrance(work) {
+                self.order.ready.remove(&place);
+                self.hinder(key, stage);
+                continue;
+            }
+            if !forced && let Err(wait_ms) = self.pace.take(self.now.mono_ms) {
+                let at = self.now.mono_ms + wait_ms;
+                if self.pace_timer_ms.is_none_or(|set| at < set) {
+                    self.pace_timer_ms = Some(at);
+                    self.timers.set(at, Timer::Pace);
+                }
+                return;
+            }
+            self.forward(key);
+        }
+    }
+
+    /// What keeps a piece of work back that has a reason to go.
+    fn hindrance(&self, work: &Work) -> Option<Stage> {
+        let subject = work.subject.and_then(|id| self.subjects.get(id));
+        if subject.is_some_and(|subject| subject.blocking.is_some()) {
+            return Some(Stage::Behind);
+        }
+        if work.not_before_ms > self.now.mono_ms {
+            return Some(Stage::Waiting);
+        }
+        if work.forced || work.through.is_some() {
+            return None;
+        }
+        let session = self.session.as_ref()?;
+        let waited = self.now.mono_ms >= session.began_ms + self.settings.host.policy_wait_ms;
+        let admissible = match session.admission.look(&work.claims().claim()) {
+            Standing::Open | Standing::Permitted => true,
+            Standing::Unknown => waited,
+            Standing::Closed | Standing::Forbidden(_) => false,
+        };
+        (work.stuck || !admissible).then_some(Stage::Parked)
+    }
+
+    fn hinder(&mut self, key: WorkKey, stage: Stage) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.stage = stage;
+        match stage {
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.push(key);
+                }
+            }
+            Stage::Waiting => self.timers.set(work.not_before_ms, Timer::Retry(key)),
+            Stage::Parked => {
+                self.order.parked.insert(work.place, key);
+            }
+            Stage::Held | Stage::Ready | Stage::Aside | Stage::Out(_) => {}
+        }
+    }
+
+    fn forward(&mut self, key: WorkKey) {
+        self.next_forward += 1;
+        let number = self.next_forward;
+        let after = Some(self.step());
+        let Some(work) = self.works.get_mut(key) else { return };
+        self.order.ready.remove(&work.place);
+        work.stage = Stage::Out(number);
+        self.held_bytes -= work.bytes();
+        let (lane, body, subject) = (work.event.lane, work.body(), work.subject);
+        if let Some(id) = subject
+            && let Some(subject) = self.subjects.get_mut(id)
+        {
+            subject.works -= 1;
+            if subject.occupant == Some(key) {
+                subject.occupant = None;
+            }
+            subject.out += 1;
+            subject.blocking = Some(number);
+            self.subjects.settle(id);
+        }
+        self.outs.insert(number, Out::new(key, subject));
+        self.outputs.push_back(Output::Forward { number, lane, body, after });
+    }
+
+    /// When held work goes by itself (contract 7.1).
+    fn release_ms(&self, work: &Work) -> u64 {
+        let coalesce = &self.settings.coalesce;
+        (work.changed_ms + coalesce.quiet_ms).min(work.first_ms + coalesce.max_hold_ms)
+    }
+
+    fn is_past_release(&self, work: &Work) -> bool {
+        self.release_ms(work) <= self.now.mono_ms && self.busy_until().is_none()
+    }
+
+    pub(super) fn set_release(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        if work.release_timer_ms.is_none() {
+            let at = self.release_ms(work).max(self.busy_until().unwrap_or(0));
+            self.arm_release(key, at);
+        }
+    }
+
+    fn arm_release(&mut self, key: WorkKey, at: u64) {
+        if let Some(work) = self.works.get_mut(key) {
+            work.release_timer_ms = Some(at);
+            self.timers.set(at, Timer::Release(key));
+        }
+    }
+
+    /// The release timer of held work came: it goes, or the timer is set for when it really is time.
+    pub(super) fn on_release(&mut self, key: WorkKey, set_for: u64) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        if work.release_timer_ms != Some(set_for) {
+            return;
+        }
+        work.release_timer_ms = None;
+        if work.stage != Stage::Held {
+            return;
+        }
+        let Some(work) = self.works.get(key) else { return };
+        let at = self.release_ms(work).max(self.busy_until().unwrap_or(0));
+        if at <= self.now.mono_ms { self.mark_due(key) } else { self.arm_release(key, at) }
+    }
+
+    /// Contract 7.2: until when a running inference keeps the times of 7.1 waiting.
+    fn busy_until(&self) -> Option<u64> {
+        let session = self.session.as_ref()?;
+        if !self.settings.coalesce.while_busy || session.running.is_empty() {
+            return None;
+        }
+        let until = session.newest_started_ms + self.settings.coalesce.busy_max_ms;
+        (until > self.now.mono_ms).then_some(until)
+    }
+
+    /// Contract 9.4: the earlier of what the sender and the operator say.
+    pub(super) fn expiry_of(&self, event: &Event) -> Option<i64> {
+        let ours = self.settings.expires_after_ms;
+        let ours = (ours > 0).then(|| self.now.wall_ms.saturating_add(ours as i64));
+        match (event.expires_at, ours) {
+            (Some(theirs), Some(ours)) => Some(theirs.min(ours)),
+            (theirs, ours) => theirs.or(ours),
+        }
+    }
+
+    pub(super) fn set_expiry(&mut self, key: WorkKey, at: i64) {
+        let left = u64::try_from(at.saturating_sub(self.now.wall_ms)).unwrap_or(0);
+        // A calendar that is far off, or set meanwhile, is asked again at least once a day.
+        let at = self.now.mono_ms + left.min(86_400_000);
+        if let Some(work) = self.works.get_mut(key)
+            && work.expiry_timer_ms.is_none_or(|set| at < set)
+        {
+            work.expiry_timer_ms = Some(at);
+            self.timers.set(at, Timer::Expiry(key));
+        }
+    }
+
+    pub(super) fn on_expiry(&mut self, key: WorkKey, set_for: u64) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        if work.expiry_timer_ms != Some(set_for) {
+            return;
+        }
+        work.expiry_timer_ms = None;
+        let Some(at) = work.expires_ms else { return };
+        if at > self.now.wall_ms {
+            return self.set_expiry(key, at);
+        }
+        if self.works.get(key).is_some_and(|work| self.is_expired(work)) {
+            self.end(key, Fate::Expired);
+        }
+    }
+
+    /// Its time is over and it was not handed over: what is out, in doubt, or waits for the host's verdict
+    /// goes its way.
+    fn is_expired(&self, work: &Work) -> bool {
+        work.expires_ms.is_some_and(|at| at <= self.now.wall_ms)
+            && !matches!(work.stage, Stage::Out(_) | Stage::Aside)
+            && work.role != Role::InDoubt
+            && work.through.is_none()
+    }
+}

@@ -1,0 +1,167 @@
+//! What occurrences are about, and what is known to have been read of it (contract 0, 6).
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::quality::FixedState;
+use lru::LruCache;
+use mcpl_codec::{Coalesce, Event, Lane};
+use slotmap::{SlotMap, new_key_type};
+
+use super::work::WorkKey;
+
+new_key_type! {
+    /// Names a tracked subject.
+    pub(super) struct SubjectKey;
+}
+
+/// Whether any version of a subject was ever released (contract 0).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum History {
+    None,
+    Some,
+    Unknown,
+}
+
+/// One subject: what was read, what is on its way, what is unread.
+#[derive(Debug)]
+pub(super) struct Subject {
+    name: Arc<str>,
+    pub(super) history: History,
+    /// The forward that holds the next version back (contract 7.4).
+    pub(super) blocking: Option<u64>,
+    /// Forwards the host has not answered; while there are any the subject counts as read.
+    pub(super) out: u32,
+    /// The unread occurrence that a newer one replaces.
+    pub(super) occupant: Option<WorkKey>,
+    /// How much is unread or in doubt, the occupant included.
+    pub(super) works: u32,
+    /// What has a reason to go and waits for the answer to `blocking`.
+    pub(super) behind: Vec<WorkKey>,
+}
+
+impl Subject {
+    /// History as it counts now (contract 7.4: while a forward is unanswered the subject counts as read).
+    pub(super) fn reading(&self) -> History {
+        if self.out > 0 { History::Some } else { self.history }
+    }
+
+    fn is_idle(&self) -> bool {
+        self.out == 0 && self.works == 0
+    }
+}
+
+/// The subjects tracked, at most `max_subjects`; those with nothing unread make room, the least recently
+/// used first (contract 6.7).
+#[derive(Debug)]
+pub(super) struct Subjects {
+    by_name: HashMap<Arc<str>, SubjectKey, FixedState>,
+    table: SlotMap<SubjectKey, Subject>,
+    idle: LruCache<SubjectKey, (), FixedState>,
+    scratch: String,
+}
+
+impl Subjects {
+    pub(super) fn new(seed: u64) -> Self {
+        Self {
+            by_name: HashMap::with_hasher(FixedState::with_seed(seed)),
+            table: SlotMap::with_key(),
+            idle: LruCache::unbounded_with_hasher(FixedState::with_seed(seed ^ 1)),
+            scratch: String::new(),
+        }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.table.len()
+    }
+
+    /// Whether one more subject can be tracked within `most`.
+    pub(super) fn has_room(&self, most: usize) -> bool {
+        self.table.len() < most || !self.idle.is_empty()
+    }
+
+    /// The subject `event` is about, if it is tracked; it counts as used.
+    pub(super) fn find(&mut self, event: &Event, coalesce: &Coalesce) -> Option<SubjectKey> {
+        self.spell(event, coalesce);
+        let key = *self.by_name.get(self.scratch.as_str())?;
+        self.idle.promote(&key);
+        Some(key)
+    }
+
+    /// Starts tracking the subject `event` is about; `None` where every slot holds unread work.
+    ///
+    /// Idle until work is added; `settle` says so.
+    pub(super) fn track(
+        &mut self,
+        event: &Event,
+        coalesce: &Coalesce,
+        history: History,
+        most: usize,
+    ) -> Option<SubjectKey> {
+        while self.table.len() >= most {
+            let (oldest, ()) = self.idle.pop_lru()?;
+            self.drop_entry(oldest);
+        }
+        self.spell(event, coalesce);
+        let name: Arc<str> = Arc::from(self.scratch.as_str());
+        let key = self.table.insert(Subject {
+            name: Arc::clone(&name),
+            history,
+            blocking: None,
+            out: 0,
+            occupant: None,
+            works: 0,
+            behind: Vec::new(),
+        });
+        self.by_name.insert(name, key);
+        Some(key)
+    }
+
+    pub(super) fn get(&self, key: SubjectKey) -> Option<&Subject> {
+        self.table.get(key)
+    }
+
+    pub(super) fn get_mut(&mut self, key: SubjectKey) -> Option<&mut Subject> {
+        self.table.get_mut(key)
+    }
+
+    /// After a change: notes whether the subject may make room for others.
+    pub(super) fn settle(&mut self, key: SubjectKey) {
+        match self.table.get(key) {
+            Some(subject) if subject.is_idle() => {
+                self.idle.put(key, ());
+            }
+            _ => {
+                self.idle.pop(&key);
+            }
+        }
+    }
+
+    /// Forgets a subject that a refused occurrence began, if nothing else was said of it since.
+    pub(super) fn forget(&mut self, key: SubjectKey) {
+        if self.table.get(key).is_some_and(Subject::is_idle) {
+            self.idle.pop(&key);
+            self.drop_entry(key);
+        }
+    }
+
+    fn drop_entry(&mut self, key: SubjectKey) {
+        if let Some(subject) = self.table.remove(key) {
+            self.by_name.remove(&subject.name);
+        }
+    }
+
+    /// The tuple (scope kind, scope id, key) as one text: no scope id holds a NUL that could shift it,
+    /// for the length of the scope id comes first.
+    fn spell(&mut self, event: &Event, coalesce: &Coalesce) {
+        use std::fmt::Write as _;
+        let (kind, scope) = match (event.lane, &coalesce.channel) {
+            (Lane::Channel, _) => ('c', event.channel.as_deref().unwrap_or_default()),
+            (Lane::Push, Some(channel)) => ('c', &**channel),
+            (Lane::Push, None) => ('f', event.feature_set.as_deref().unwrap_or_default()),
+        };
+        self.scratch.clear();
+        // Writing to a String cannot fail.
+        let _ = write!(self.scratch, "{kind}{}:{scope}{}", scope.len(), coalesce.key);
+    }
+}

@@ -1,0 +1,56 @@
+//! When something happens by itself.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use super::work::WorkKey;
+
+/// What a moment may bring. A timer that comes too early, or for something gone, does nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Timer {
+    /// The quiet or the longest time of held work (contract 7.1).
+    Release(WorkKey),
+    /// The time of work the host could not take (contract 7.4).
+    Retry(WorkKey),
+    /// The calendar time of held work (contract 9.4).
+    Expiry(WorkKey),
+    /// 25 s of a forward without an answer (contract 7.4).
+    Answer(u64),
+    /// `policy_wait_ms` of the session (contract 7.5).
+    PolicyWait,
+    /// The pace towards the host has room again.
+    Pace,
+}
+
+/// The timers set, earliest first. Bounded: stale ones are swept once they outnumber the live work twice.
+#[derive(Debug, Default)]
+pub(super) struct Timers {
+    heap: BinaryHeap<Reverse<(u64, Timer)>>,
+}
+
+impl Timers {
+    pub(super) fn set(&mut self, at_ms: u64, timer: Timer) {
+        self.heap.push(Reverse((at_ms, timer)));
+    }
+
+    pub(super) fn next(&self) -> Option<u64> {
+        self.heap.peek().map(|Reverse((at, _))| *at)
+    }
+
+    /// The earliest timer whose moment has come, and that moment.
+    pub(super) fn due(&mut self, now_ms: u64) -> Option<(u64, Timer)> {
+        if self.next()? > now_ms {
+            return None;
+        }
+        self.heap.pop().map(|Reverse(due)| due)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.heap.len()
+    }
+
+    /// Drops the timers that mean nothing any more.
+    pub(super) fn sweep(&mut self, lives: impl Fn(u64, Timer) -> bool) {
+        self.heap.retain(|Reverse((at, timer))| lives(*at, *timer));
+    }
+}

@@ -1,0 +1,120 @@
+//! One occurrence that the host has not answered for (contract 0: held, released, in doubt).
+
+use bytes::Bytes;
+use mcpl_codec::{Digest, Event, Lane};
+use slotmap::new_key_type;
+
+use super::input::{Taught, Ticket};
+use super::output::Outcome;
+use super::subject::SubjectKey;
+
+new_key_type! {
+    /// Names a piece of work.
+    pub(super) struct WorkKey;
+}
+
+/// Where a piece of work stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Stage {
+    /// Held without a reason to go yet.
+    Held,
+    /// It has a reason and goes as soon as it can.
+    Ready,
+    /// It has a reason; its scope is not admissible (contract 7.5).
+    Parked,
+    /// It has a reason; its time has not come (contract 7.4).
+    Waiting,
+    /// It has a reason; a forward of its subject is out (contract 7.4).
+    Behind,
+    /// Set aside by a write-through that the host has not answered (contract 5: a refusal leaves the
+    /// subject untouched).
+    Aside,
+    /// Handed to the driver under this number.
+    Out(u64),
+}
+
+/// What a piece of work is to its subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    /// The unread occurrence a newer one replaces; `batch`: notices stand behind it (contract 6.5).
+    Occupant { batch: bool },
+    /// A deletion notice, or what was appended past capacity: nothing replaces it (contract 6.4, 6.7).
+    Fixed,
+    /// Handed over once and unanswered; sent again unchanged (contract 9.3).
+    InDoubt,
+}
+
+/// The waiting answer of a write-through (contract 5).
+#[derive(Debug)]
+pub(super) struct Through {
+    /// Those to answer with the host's verdict: the first, and retries that joined.
+    pub(super) tickets: Vec<Ticket>,
+    /// What was the unread occupant; it returns if the host refuses.
+    pub(super) displaced: Option<WorkKey>,
+    /// The subject was not tracked before.
+    pub(super) began_subject: bool,
+}
+
+/// One occurrence.
+#[derive(Debug)]
+pub(super) struct Work {
+    pub(super) event: Event,
+    pub(super) subject: Option<SubjectKey>,
+    pub(super) role: Role,
+    pub(super) stage: Stage,
+    pub(super) through: Option<Through>,
+    /// Its place in the order of everything held.
+    pub(super) place: u64,
+    /// When its subject first held unread work.
+    pub(super) first_ms: u64,
+    /// When its subject last changed.
+    pub(super) changed_ms: u64,
+    /// Not before this time.
+    pub(super) not_before_ms: u64,
+    /// Refusals as `unavailable` so far.
+    pub(super) attempts: u32,
+    /// Not after this calendar time.
+    pub(super) expires_ms: Option<i64>,
+    /// The host refused it in a way that only a change of the grant, or of its channel, mends.
+    pub(super) stuck: bool,
+    /// It goes whatever is known of its scope (contract 4.5).
+    pub(super) forced: bool,
+    /// The moment of its release timer, while one is set.
+    pub(super) release_timer_ms: Option<u64>,
+    /// The moment of its expiry timer, while one is set.
+    pub(super) expiry_timer_ms: Option<u64>,
+    pub(super) fingerprint: u128,
+    pub(super) digest: Digest,
+    pub(super) outcome: Outcome,
+    pub(super) prior: Option<Box<str>>,
+}
+
+impl Work {
+    /// What it counts towards `max_held_bytes`.
+    pub(super) fn bytes(&self) -> u64 {
+        self.event.raw.len() as u64
+    }
+
+    /// The channel it is told in, where it has channel scope.
+    pub(super) fn channel(&self) -> Option<&str> {
+        match (self.event.lane, &self.event.coalesce) {
+            (Lane::Channel, _) => self.event.channel.as_deref(),
+            (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
+            (Lane::Push, _) => None,
+        }
+    }
+
+    /// What it asks of the host's admission.
+    pub(super) fn claims(&self) -> Taught {
+        Taught::of(&self.event)
+    }
+
+    /// The raw params or message to hand over: without `coalesce` (contract 7.4).
+    pub(super) fn body(&self) -> Bytes {
+        Bytes::from(self.event.bare())
+    }
+
+    pub(super) fn event_id(&self) -> Box<str> {
+        self.event.event_id.clone().unwrap_or_default()
+    }
+}

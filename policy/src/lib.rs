@@ -1,0 +1,26 @@
+#![warn(clippy::disallowed_methods, clippy::disallowed_types)]
+//! What to do about an MCPL event: coalescing, admission, refusals, release.
+//!
+//! Sans-IO: no clock, no file, no socket, no randomness; all of them come in as values. **Mutate once, then
+//! drain**: see [`Engine`].
+//!
+//! | module | noun |
+//! |---|---|
+//! | [`engine`] | the coalescing state machine of one producer binding (contract 4 to 7) |
+//! | [`admission`] | what is known of what the host admits (contract 5) |
+//! | [`refusal`] | what a host's answer means, and how a producer is told (contract 8) |
+//! | [`profile`] | what is known of particular hosts (contract 8.10) |
+//! | [`limit`] | rates (contract 8.8) |
+//! | [`settings`] | what an operator chose (contract 2) |
+
+pub mod admission;
+pub mod engine;
+pub mod limit;
+pub mod now;
+pub mod profile;
+pub mod refusal;
+pub mod settings;
+
+pub use engine::{Engine, Input, Output};
+pub use now::Now;
+pub use settings::Settings;

@@ -1,0 +1,373 @@
+//! One producer's binding: its engine, its session, its connections, in one task that outlives sessions.
+//!
+//! The task polls everything itself, in one order: orders, new connections, the session, the engine's time.
+//! A message goes from the read that brought it to the write that takes it away without a queue between
+//! tasks.
+
+mod clock;
+mod link;
+mod offspring;
+mod probe;
+mod session;
+pub mod settings;
+
+use std::collections::VecDeque;
+use std::future::{Future, poll_fn};
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcpl_codec::{Frame, Framer};
+use mcpl_policy::{Engine, Input};
+use rustix::process::Signal;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, Sleep};
+
+use self::clock::Clock;
+pub use self::link::OUTBOX_BYTES;
+use self::offspring::{Offspring, Word};
+use self::probe::{Probe, Said};
+pub use self::probe::{MAX_PROBES, SILENCE};
+use self::session::{Reached, Retired, Session};
+use crate::child::{Child, Spec, Status};
+use crate::config;
+use crate::exchange::{Exchange, Tally};
+use crate::transport::Connection;
+use crate::transport::dial::{Address, dial};
+
+/// How long a drain may take before what is left stays behind.
+const DRAIN: Duration = Duration::from_secs(5);
+
+/// What a binding is told.
+#[derive(Debug)]
+pub enum Order {
+    /// New settings, from the next event on; the rest for new sessions.
+    Settings(Box<config::Producer>),
+    /// Give the host what is held, then stop.
+    Drain,
+    /// Pass a signal on to the child, then stop as with [`Order::Drain`] (contract 1: `wrap`).
+    Signal(i32),
+    /// Stop now.
+    Stop,
+}
+
+/// Where hosts come from.
+pub enum Entrance {
+    /// One connection, which is a session at once: `wrap`.
+    Now(Connection),
+    /// One connection, which is a session with its first message: `listen = "stdio"`.
+    One(Connection),
+    /// A listener's.
+    Many(mpsc::Receiver<Connection>),
+}
+
+/// How a binding ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// What its sessions did.
+    pub tally: Tally,
+    /// What it still held, which is lost with the process.
+    pub held: usize,
+    /// How the child of the last session ended, if there was one.
+    pub status: Option<Status>,
+    /// Why the producer could not be started, if that ended it.
+    pub unreached: Option<String>,
+}
+
+/// The binding of one producer.
+pub struct Binding {
+    producer: config::Producer,
+    engine: Engine,
+    clock: Clock,
+    orders: mpsc::Receiver<Order>,
+    connections: Option<mpsc::Receiver<Connection>>,
+    probes: VecDeque<Probe>,
+    session: Option<Session>,
+    /// The only host there will be: when its session is over, so is the binding.
+    single: bool,
+    draining: Option<Instant>,
+    timer: Pin<Box<Sleep>>,
+    tally: Tally,
+    last: Option<Retired>,
+    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
+}
+
+impl Binding {
+    /// A binding of `producer` that takes orders and hosts.
+    pub fn new(producer: config::Producer, entrance: Entrance, orders: mpsc::Receiver<Order>) -> Self {
+        let engine = Engine::new(settings::settings(&producer), random());
+        let mut binding = Self {
+            producer,
+            engine,
+            clock: Clock::start(),
+            orders,
+            connections: None,
+            probes: VecDeque::new(),
+            session: None,
+            single: true,
+            draining: None,
+            timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
+            tally: Tally::default(),
+            last: None,
+            unreached: std::rc::Rc::default(),
+        };
+        let limit = binding.producer.limits.max_message_bytes;
+        match entrance {
+            Entrance::Now(connection) => binding.begin(connection, Framer::new(limit), None, true),
+            Entrance::One(connection) => binding.probes.push_back(Probe::new(connection, limit, true)),
+            Entrance::Many(connections) => {
+                binding.single = false;
+                binding.connections = Some(connections);
+            }
+        }
+        binding
+    }
+
+    /// Serves until it is told to stop, or its only host is gone.
+    pub async fn serve(mut self) -> Outcome {
+        poll_fn(|cx| self.poll(cx)).await;
+        if let Some(session) = self.session.take() {
+            self.retire(session);
+        }
+        let mut status = None;
+        if let Some(last) = self.last.take() {
+            // Both are bounded in time by themselves.
+            let _ = last.farewell.await;
+            status = last.exited;
+            if let Some(child) = last.child {
+                status = child.gone.await.ok().or(status);
+            }
+        }
+        let unreached = self.unreached.borrow_mut().take();
+        Outcome { tally: self.tally, held: self.engine.load().held, status, unreached }
+    }
+
+    fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            if self.poll_orders(cx) {
+                return Poll::Ready(());
+            }
+            self.poll_connections(cx);
+            self.poll_probes(cx);
+            while let Some(session) = &mut self.session {
+                if !session.poll(cx, &mut self.engine, &self.clock) {
+                    break;
+                }
+            }
+            if let Some(session) = &mut self.session {
+                session.poll_end(cx, &mut self.engine, &self.clock);
+                // What the end had to say goes out before anything else is looked at.
+                session.poll(cx, &mut self.engine, &self.clock);
+                session.poll_end(cx, &mut self.engine, &self.clock);
+            }
+            if self.session.as_ref().is_some_and(|session| session.over)
+                && let Some(session) = self.session.take()
+            {
+                self.retire(session);
+                if self.single {
+                    return Poll::Ready(());
+                }
+                continue;
+            }
+            if self.is_drained() || (self.single && self.session.is_none() && self.probes.is_empty()) {
+                return Poll::Ready(());
+            }
+            if !self.poll_timer(cx) {
+                return Poll::Pending;
+            }
+        }
+    }
+
+    /// True: stop now.
+    fn poll_orders(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Poll::Ready(order) = self.orders.poll_recv(cx) {
+            match order {
+                Some(Order::Settings(producer)) => self.reload(*producer),
+                Some(Order::Drain) => self.drain(),
+                Some(Order::Signal(signal)) => {
+                    self.drain();
+                    let child = self.session.as_ref().and_then(|session| session.child.as_ref());
+                    if let (Some(child), Some(signal)) = (child, Signal::from_named_raw(signal)) {
+                        child.tell(Word::Signal(signal));
+                        self.draining = None;
+                    }
+                }
+                Some(Order::Stop) | None => {
+                    if let Some(child) = self.session.as_ref().and_then(|session| session.child.as_ref()) {
+                        child.tell(Word::Kill);
+                    }
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    fn drain(&mut self) {
+        self.draining = Some(Instant::now() + DRAIN);
+        self.connections = None;
+        self.probes.clear();
+        if let Some(session) = &mut self.session {
+            session.tell(&mut self.engine, &self.clock, Input::Flush);
+        }
+    }
+
+    fn is_drained(&self) -> bool {
+        let load = self.engine.load();
+        self.draining.is_some_and(|until| {
+            self.session.is_none() || (load.held == 0 && load.out == 0) || Instant::now() >= until
+        })
+    }
+
+    fn reload(&mut self, producer: config::Producer) {
+        let settings = Box::new(settings::settings(&producer));
+        let limit = producer.limits.max_message_bytes;
+        match &mut self.session {
+            Some(session) => {
+                session.exchange.set_terms(settings::terms(&producer));
+                session.set_limit(limit);
+                session.tell(&mut self.engine, &self.clock, Input::Settings(settings));
+            }
+            None => {
+                self.engine.handle(self.clock.now(), Input::Settings(settings));
+                while self.engine.poll().is_some() {}
+            }
+        }
+        self.producer = producer;
+    }
+
+    fn poll_connections(&mut self, cx: &mut Context<'_>) {
+        let limit = self.producer.limits.max_message_bytes;
+        while let Some(connections) = &mut self.connections {
+            match connections.poll_recv(cx) {
+                Poll::Ready(Some(connection)) => {
+                    if self.probes.len() >= MAX_PROBES {
+                        self.probes.pop_front();
+                    }
+                    self.probes.push_back(Probe::new(connection, limit, false));
+                }
+                Poll::Ready(None) => self.connections = None,
+                Poll::Pending => return,
+            }
+        }
+    }
+
+    fn poll_probes(&mut self, cx: &mut Context<'_>) {
+        let now = Instant::now();
+        let mut at = 0;
+        while at < self.probes.len() {
+            let Some(probe) = self.probes.get_mut(at) else { return };
+            match probe.poll(cx) {
+                Said::Nothing if probe.until.is_none_or(|until| now < until) => at += 1,
+                Said::Nothing | Said::End => {
+                    self.probes.remove(at);
+                }
+                Said::Noise(frame) => {
+                    let head = match frame {
+                        Frame::Line(line) => line.wire().clone(),
+                        Frame::TooLong(head) => head,
+                    };
+                    log_noise("host", "no JSON-RPC message", &head);
+                }
+                Said::Message(line) => {
+                    let Some(probe) = self.probes.remove(at) else { return };
+                    let patient = probe.until.is_none();
+                    let (connection, framer) = probe.into_parts();
+                    if let Some(older) = self.session.take() {
+                        tracing::info!(producer = %self.producer.name, "a newer host connection ends the older one");
+                        self.retire(older);
+                    }
+                    self.begin(connection, framer, Some(line), patient);
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, host: Connection, framer: Framer, first: Option<mcpl_codec::Line>, is_stdio: bool) {
+        let limit = self.producer.limits.max_message_bytes;
+        let mut exchange = Exchange::new(settings::terms(&self.producer), &format!("{:016x}", random()));
+        tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");
+        if let Some(line) = first {
+            exchange.from_host(&mut self.engine, self.clock.now(), line);
+        }
+        let dial = reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached));
+        self.session = Some(Session::new(exchange, host, framer, limit, is_stdio, self.engine.steps(), Box::pin(dial)));
+    }
+
+    fn retire(&mut self, session: Session) {
+        let retired = session.retire(&mut self.engine, &self.clock);
+        self.tally += retired.tally;
+        tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
+        self.last = Some(retired);
+    }
+
+    /// True if the moment has come: look at everything again.
+    fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
+        let engine = self.engine.deadline_ms().map(|ms| self.clock.at(ms));
+        let session = self.session.as_ref().and_then(Session::deadline);
+        let probe = self.probes.iter().filter_map(|probe| probe.until).min();
+        let Some(next) = [engine, session, probe, self.draining].into_iter().flatten().min() else { return false };
+        if self.timer.deadline() != next {
+            self.timer.as_mut().reset(next);
+        }
+        if self.timer.as_mut().poll(cx).is_pending() {
+            return false;
+        }
+        match &mut self.session {
+            Some(session) => session.tell(&mut self.engine, &self.clock, Input::Tick),
+            None => {
+                self.engine.handle(self.clock.now(), Input::Tick);
+                while self.engine.poll().is_some() {}
+            }
+        }
+        true
+    }
+}
+
+/// Reaches the producer: spawns it, or dials until `connect_timeout_ms` is over. An error is a reason in
+/// words for the host.
+async fn reach(
+    producer: config::Producer,
+    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
+) -> Result<Reached, String> {
+    let outcome = match &producer.peer {
+        config::Peer::Command(command) => {
+            let spec = Spec {
+                command: command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                env: command.env.iter().cloned().collect(),
+                cwd: command.cwd.clone(),
+            };
+            Child::spawn(&spec)
+                .map(|(child, connection)| Reached { connection, child: Some(Offspring::keep(child)) })
+                .map_err(|error| error.to_string())
+        }
+        config::Peer::Connect(endpoint) => {
+            let within = Duration::from_millis(producer.connect_timeout_ms);
+            match endpoint.to_string().parse::<Address>() {
+                Ok(address) => dial(&address, within)
+                    .await
+                    .map(|connection| Reached { connection, child: None })
+                    .map_err(|error| error.to_string()),
+                Err(error) => Err(error.to_string()),
+            }
+        }
+    };
+    outcome.map_err(|reason| {
+        let reason = format!("the producer `{}` was not reached: {reason}", producer.name);
+        *unreached.borrow_mut() = Some(reason.clone());
+        reason
+    })
+}
+
+/// Random bits of the process: the standard library seeds its hash tables from the system.
+fn random() -> u64 {
+    RandomState::new().build_hasher().finish()
+}
+
+/// A line that was dropped, its first 200 bytes (contract 3.2): what it is not is a message, so there is no
+/// content to keep from the log.
+fn log_noise(from: &str, why: &str, head: &[u8]) {
+    let head = String::from_utf8_lossy(&head[..head.len().min(200)]);
+    tracing::warn!(from, why, head = %head.escape_debug(), "dropped what is no message");
+}

@@ -1,0 +1,130 @@
+//! One peer of a session: its connection, what came of it and what is to be written to it.
+
+use std::task::{Context, Poll};
+
+use mcpl_codec::{Frame, Framer};
+
+use crate::outbox::Outbox;
+use crate::transport::{Connection, Reader, Writer};
+
+/// Bytes that wait for one peer before the other is no longer read (contract 3.6); a single message may be
+/// larger.
+pub const OUTBOX_BYTES: usize = 256 << 10;
+
+/// Where one direction of a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Way {
+    /// It may carry more.
+    Open,
+    /// It was closed in good order: half a close.
+    Closed,
+    /// The peer is gone.
+    Broken,
+}
+
+/// A peer.
+#[derive(Debug)]
+pub(super) struct Link {
+    reader: Reader,
+    writer: Writer,
+    framer: Framer,
+    pub(super) outbox: Outbox,
+    pub(super) input: Way,
+    pub(super) output: Way,
+    /// The end of input was told.
+    told: bool,
+}
+
+/// What reading brought.
+pub(super) enum Came {
+    /// A frame.
+    Frame(Frame),
+    /// Nothing now.
+    Nothing,
+    /// The end of input; it is not told again.
+    End,
+}
+
+impl Link {
+    pub(super) fn new(connection: Connection, framer: Framer, outbox: Outbox) -> Self {
+        Self {
+            reader: connection.reader,
+            writer: connection.writer,
+            framer,
+            outbox,
+            input: Way::Open,
+            output: Way::Open,
+            told: false,
+        }
+    }
+
+    pub(super) fn set_limit(&mut self, limit: usize) {
+        self.framer.set_limit(limit);
+    }
+
+    /// The next frame, read if it must be.
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Came {
+        if let Some(frame) = self.framer.next() {
+            return Came::Frame(frame);
+        }
+        while self.input == Way::Open {
+            match self.reader.poll_read(cx, &mut self.framer) {
+                Poll::Pending => return Came::Nothing,
+                Poll::Ready(Ok(0)) => {
+                    self.input = Way::Closed;
+                    if let Some(frame) = self.framer.finish() {
+                        return Came::Frame(frame);
+                    }
+                }
+                Poll::Ready(Ok(_)) => {
+                    if let Some(frame) = self.framer.next() {
+                        return Came::Frame(frame);
+                    }
+                }
+                Poll::Ready(Err(_)) => {
+                    self.input = Way::Broken;
+                    self.output = Way::Broken;
+                }
+            }
+        }
+        if std::mem::replace(&mut self.told, true) { Came::Nothing } else { Came::End }
+    }
+
+    /// Writes what may leave; true if something did.
+    pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> bool {
+        if self.output != Way::Open || !self.outbox.is_ready() {
+            return false;
+        }
+        match self.writer.poll_write(cx, &mut self.outbox) {
+            Poll::Ready(Ok(progress)) => progress.written > 0,
+            Poll::Ready(Err(_)) => {
+                self.output = Way::Broken;
+                true
+            }
+            Poll::Pending => false,
+        }
+    }
+
+    /// Tells the peer that nothing more comes.
+    pub(super) fn close_output(&mut self) {
+        if self.output == Way::Open {
+            self.output = Way::Closed;
+            self.writer.close_write();
+        }
+    }
+
+    /// Nothing is left to be written, or nothing can be.
+    pub(super) fn is_flushed(&self) -> bool {
+        self.output != Way::Open || self.outbox.is_empty()
+    }
+
+    /// The last of it: writes what is left, then closes.
+    pub(super) async fn retire(mut self) {
+        if self.output == Way::Open {
+            // A peer that is gone is told nothing more.
+            let _ = self.writer.write(&mut self.outbox).await;
+            self.writer.close_write();
+        }
+        self.writer.finish().await;
+    }
+}

@@ -1,0 +1,68 @@
+//! Connections that have not said anything yet: port probes are harmless (contract 3.1).
+
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcpl_codec::sniff::sniff;
+use mcpl_codec::{Frame, Framer, Line};
+use tokio::time::Instant;
+
+use crate::transport::Connection;
+
+/// A connection silent this long is closed.
+pub const SILENCE: Duration = Duration::from_secs(10);
+/// Silent connections kept at once; past it the oldest is closed.
+pub const MAX_PROBES: usize = 64;
+
+/// One of them.
+#[derive(Debug)]
+pub(super) struct Probe {
+    connection: Connection,
+    framer: Framer,
+    pub(super) until: Option<Instant>,
+}
+
+/// What became of it.
+pub(super) enum Said {
+    /// Its first message: it is a session.
+    Message(Line),
+    /// A line that is none, or one that is too long.
+    Noise(Frame),
+    /// Nothing yet.
+    Nothing,
+    /// It ended.
+    End,
+}
+
+impl Probe {
+    /// `patient`: it may be silent as long as it likes (stdio has one peer only).
+    pub(super) fn new(connection: Connection, limit: usize, patient: bool) -> Self {
+        let until = (!patient).then(|| Instant::now() + SILENCE);
+        Self { connection, framer: Framer::new(limit), until }
+    }
+
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Said {
+        loop {
+            if let Some(frame) = self.framer.next() {
+                return said(frame);
+            }
+            match self.connection.reader.poll_read(cx, &mut self.framer) {
+                Poll::Pending => return Said::Nothing,
+                Poll::Ready(Ok(0)) => return self.framer.finish().map_or(Said::End, said),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Ready(Err(_)) => return Said::End,
+            }
+        }
+    }
+
+    pub(super) fn into_parts(self) -> (Connection, Framer) {
+        (self.connection, self.framer)
+    }
+}
+
+fn said(frame: Frame) -> Said {
+    match frame {
+        Frame::Line(line) if sniff(line.text()).is_ok() => Said::Message(line),
+        other => Said::Noise(other),
+    }
+}

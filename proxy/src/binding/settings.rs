@@ -1,0 +1,101 @@
+//! From the configuration of a producer to what the engine and a session are run under (contract 2).
+
+use mcpl_codec::refusal::Kind;
+use mcpl_policy::Settings;
+use mcpl_policy::limit::LimitSettings;
+use mcpl_policy::profile::{Dedup, Profile};
+use mcpl_policy::refusal::{Classifier, Rule};
+use mcpl_policy::settings::{CoalesceSettings, HostSettings, InDoubt, Mode, Position};
+
+use crate::config;
+use crate::exchange::Terms;
+
+fn mode(mode: config::Mode) -> Mode {
+    match mode {
+        config::Mode::Auto => Mode::Auto,
+        config::Mode::Always => Mode::Always,
+        config::Mode::Off => Mode::Off,
+    }
+}
+
+fn profile(profile: config::Profile) -> Profile {
+    match profile {
+        config::Profile::Generic => Profile::Generic,
+        config::Profile::AgentFramework => Profile::AgentFramework,
+        config::Profile::CcBridge => Profile::CcBridge,
+    }
+}
+
+/// The engine's settings.
+pub fn settings(producer: &config::Producer) -> Settings {
+    let (coalesce, limits) = (&producer.coalesce, &producer.limits);
+    Settings {
+        expires_after_ms: producer.expires_after_ms,
+        host: HostSettings {
+            in_doubt: match producer.host.in_doubt {
+                config::InDoubt::Hold => InDoubt::Hold,
+                config::InDoubt::Resend => InDoubt::Resend,
+            },
+            policy_wait_ms: producer.host.policy_wait_ms,
+        },
+        coalesce: CoalesceSettings {
+            mode: mode(coalesce.mode),
+            quiet_ms: coalesce.quiet_ms,
+            max_hold_ms: coalesce.max_hold_ms,
+            while_busy: coalesce.while_busy,
+            busy_max_ms: coalesce.busy_max_ms,
+            urgent_tags: coalesce.urgent_tags.clone(),
+            position: match coalesce.position {
+                config::Position::Slot => Position::Slot,
+                config::Position::Tail => Position::Tail,
+                config::Position::Auto => Position::Auto,
+            },
+            initial: coalesce.initial,
+            max_subjects: coalesce.max_subjects,
+            max_held_bytes: coalesce.max_held_bytes,
+            retry_window_ms: coalesce.retry_window_ms,
+        },
+        limits: LimitSettings {
+            rate_per_s: limits.rate_per_s,
+            burst: limits.burst,
+            channel_rate_per_s: limits.channel_rate_per_s,
+            channel_burst: limits.channel_burst,
+        },
+        forward_rate_per_s: limits.forward_rate_per_s,
+        in_flight: limits.in_flight,
+        max_content_bytes: limits.max_content_bytes,
+        retry_after_ms: producer.refusals.retry_after_ms,
+    }
+}
+
+/// The classifier of `[producer.refusals]` and the host's profile.
+pub fn classifier(producer: &config::Producer) -> Classifier {
+    let rule = |rule: &config::Rule| Rule {
+        code: rule.code,
+        message: rule.message.as_ref().map(|pattern| pattern.0.clone()),
+        reason: rule.reason.as_ref().map(|pattern| pattern.0.clone()),
+        method: rule.method.clone(),
+        refusal: Kind::from(rule.refusal.as_str()),
+        retryable: rule.retryable,
+        retry_after_ms: rule.retry_after_ms,
+        limit_bytes: rule.limit_bytes,
+    };
+    let rules = producer.refusals.rules.iter().map(rule).collect();
+    Classifier::new(rules, profile(producer.host.profile), producer.refusals.retry_after_ms)
+}
+
+/// What a session is run under.
+pub fn terms(producer: &config::Producer) -> Terms {
+    Terms {
+        classifier: classifier(producer),
+        profile: profile(producer.host.profile),
+        dedup: producer.host.dedup.map(|dedup| match dedup {
+            config::Dedup::None => Dedup::None,
+            config::Dedup::Push => Dedup::Push,
+            config::Dedup::Both => Dedup::Both,
+        }),
+        mode: mode(producer.coalesce.mode),
+        retry_window_ms: producer.coalesce.retry_window_ms,
+        max_content_bytes: producer.limits.max_content_bytes,
+    }
+}

@@ -1,0 +1,307 @@
+//! One session's exchange of messages between host and producer: what passes, what is ours (contract 3 to 8).
+//!
+//! Sans-IO: lines come in by [`Exchange::from_host`] and [`Exchange::from_producer`], what is to be done
+//! comes out of [`Exchange::poll`]. It reads what concerns the sidecar, tells the engine, and turns the
+//! engine's wishes into lines. Everything else goes through in its own bytes.
+
+mod answers;
+mod batch;
+mod events;
+mod greeting;
+mod overlong;
+mod parcel;
+mod request;
+mod routes;
+mod tally;
+
+use std::collections::{HashMap, VecDeque};
+
+use bytes::Bytes;
+use mcpl_codec::{Lane, Line, answer, code};
+use mcpl_policy::engine::{Host, Stance};
+use mcpl_policy::profile::{Dedup, Profile};
+use mcpl_policy::refusal::Classifier;
+use mcpl_policy::settings::Mode;
+use mcpl_policy::{Engine, Input, Now, Output};
+
+use self::batch::Batches;
+pub use self::batch::MAX_BATCHES;
+use self::overlong::Overlong;
+use self::parcel::{Parcel, State};
+pub use self::request::MAX_PENDING;
+use self::request::Requests;
+pub use self::tally::Tally;
+
+/// One of the two peers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The program that runs the agent.
+    Host,
+    /// The program that sends events.
+    Producer,
+}
+
+impl Side {
+    /// The other one.
+    #[must_use]
+    pub fn other(self) -> Self {
+        match self {
+            Self::Host => Self::Producer,
+            Self::Producer => Self::Host,
+        }
+    }
+
+    /// Its name in logs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Host => "host",
+            Self::Producer => "producer",
+        }
+    }
+}
+
+/// What a session is run under; a reload replaces it (contract 2).
+#[derive(Clone, Debug)]
+pub struct Terms {
+    /// How refusals are read.
+    pub classifier: Classifier,
+    /// Which host it is.
+    pub profile: Profile,
+    /// Lanes on which the host drops what it has had; `None`: as the profile says.
+    pub dedup: Option<Dedup>,
+    /// When to coalesce.
+    pub mode: Mode,
+    /// The retry window to advertise, in ms.
+    pub retry_window_ms: u64,
+    /// The largest content admitted, in bytes; 0: no limit of ours.
+    pub max_content_bytes: u64,
+}
+
+impl Terms {
+    fn host(&self, stance: Stance, max_content_bytes: Option<u64>, version: Option<&str>) -> Host {
+        Host {
+            stance,
+            max_content_bytes,
+            dedup: self.dedup.unwrap_or_else(|| self.profile.dedup(version)),
+            enforces_policy: self.profile.enforces_initial_policy(version),
+            dies_of_malformed: self.profile.dies_of_malformed(version),
+        }
+    }
+}
+
+/// Something to do, in this order.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// Write a line to a peer.
+    Send {
+        /// Whom to.
+        to: Side,
+        /// What.
+        line: Line,
+        /// Not before this step is durable.
+        after: Option<u64>,
+        /// It is this forward of the engine's: report its first and last byte.
+        forward: Option<u64>,
+    },
+    /// Step `.0` of the engine's is to be made durable.
+    Commit(u64),
+    /// A line that is no message was dropped: log it.
+    Noise {
+        /// Who sent it.
+        from: Side,
+        /// Its first bytes, at most 200.
+        head: Bytes,
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// What an id of ours stands for.
+#[derive(Debug)]
+enum Own {
+    /// A forward of the engine's.
+    Forward { number: u64, lane: Lane, message_id: Option<Bytes>, taught: mcpl_policy::engine::Taught },
+    /// One message of a batch that is sent one at a time (contract 8.6).
+    Single { parcel: u64, part: usize },
+}
+
+/// Bytes of requests kept at once for sending their messages one at a time; past it a batch that is refused
+/// as a whole is refused for each message.
+pub const MAX_KEPT_BYTES: usize = 16 << 20;
+
+/// One session; see the [module](self).
+#[derive(Debug)]
+pub struct Exchange {
+    terms: Terms,
+    /// `mcpl-sidecar/<random>/`, new each session (contract 3.5).
+    prefix: String,
+    stance: Stance,
+    greeted: bool,
+    structured: bool,
+    of_host: Requests,
+    of_producer: Requests,
+    next: u64,
+    tickets: HashMap<u64, (u64, usize)>,
+    parcels: HashMap<u64, Parcel>,
+    kept_bytes: usize,
+    batches: Batches,
+    own: HashMap<u64, Own>,
+    /// The step that what passes next waits for.
+    gate: Option<u64>,
+    deeds: VecDeque<Deed>,
+    tally: Tally,
+}
+
+impl Exchange {
+    /// A session under `terms`; `nonce` is its random part, of `[0-9a-z]`.
+    pub fn new(terms: Terms, nonce: &str) -> Self {
+        Self {
+            terms,
+            prefix: format!("mcpl-sidecar/{nonce}/"),
+            stance: Stance::Apart,
+            greeted: false,
+            structured: false,
+            of_host: Requests::default(),
+            of_producer: Requests::default(),
+            next: 0,
+            tickets: HashMap::new(),
+            parcels: HashMap::new(),
+            kept_bytes: 0,
+            batches: Batches::default(),
+            own: HashMap::new(),
+            gate: None,
+            deeds: VecDeque::new(),
+            tally: Tally::default(),
+        }
+    }
+
+    /// New terms, from the next message on.
+    pub fn set_terms(&mut self, terms: Terms) {
+        self.terms = terms;
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<Deed> {
+        self.deeds.pop_front()
+    }
+
+    /// Requests of the host that nobody has answered.
+    pub fn host_waits(&self) -> usize {
+        self.of_host.len()
+    }
+
+    /// What this session did so far.
+    pub fn tally(&self) -> &Tally {
+        &self.tally
+    }
+
+    /// A line came from the host.
+    pub fn from_host(&mut self, engine: &mut Engine, now: Now, line: Line) {
+        self.take_line(engine, now, Side::Host, line);
+    }
+
+    /// A line came from the producer.
+    pub fn from_producer(&mut self, engine: &mut Engine, now: Now, line: Line) {
+        self.take_line(engine, now, Side::Producer, line);
+    }
+
+    /// A message over the limit came, of which only the beginning is there (contract 3.2).
+    pub fn overlong(&mut self, engine: &mut Engine, now: Now, from: Side, head: &Bytes, limit: usize) {
+        let seen = Overlong::read(head);
+        let why = format!("a message over max_message_bytes = {limit} was not passed on");
+        let shown = head.slice(..head.len().min(200));
+        self.deeds.push_back(Deed::Noise { from, head: shown, why: why.clone() });
+        let Some(id) = seen.id.filter(|id| *id != b"null") else { return };
+        let error = answer::error(id, code::INVALID_REQUEST, &why, None);
+        if seen.method {
+            self.send(from, error, None);
+        } else if seen.answer {
+            // The requester is told under its id, by the same way that any answer of the peer would take.
+            self.take_line(engine, now, from, error);
+        }
+    }
+
+    /// Time passed, or something changed outside: carries out what the engine wishes.
+    pub fn tell(&mut self, engine: &mut Engine, now: Now, input: Input) {
+        engine.handle(now, input);
+        self.drain(engine);
+    }
+
+    /// The session is over: nobody answers any more (contract 8.5).
+    pub fn end(&mut self, engine: &mut Engine, now: Now) {
+        self.tell(engine, now, Input::Ended);
+        self.stance = Stance::Apart;
+        self.own.clear();
+        let mut waiting: Vec<u64> = self.parcels.keys().copied().collect();
+        waiting.sort_unstable();
+        for number in waiting {
+            if let Some(parcel) = self.parcels.get_mut(&number) {
+                parcel.sealed = true;
+                for part in &mut parcel.parts {
+                    if matches!(part.state, State::Open | State::Passed) {
+                        part.state = State::Lost;
+                    }
+                }
+            }
+            self.finish(number);
+        }
+    }
+
+    /// The producer was not reached: every request of the host is answered with the reason (contract 3.1).
+    pub fn unreachable(&mut self, reason: &str) {
+        let waiting: Vec<Bytes> = self.of_host.drain().map(|pending| pending.id).collect();
+        for id in waiting {
+            self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), None);
+        }
+    }
+
+    fn send(&mut self, to: Side, line: Line, after: Option<u64>) {
+        self.deeds.push_back(Deed::Send { to, line, after, forward: None });
+    }
+
+    fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+
+    /// Turns the engine's wishes into deeds.
+    fn drain(&mut self, engine: &mut Engine) {
+        while let Some(output) = engine.poll() {
+            match output {
+                Output::Step(seq) => self.deeds.push_back(Deed::Commit(seq)),
+                Output::Answer { ticket, answer, after } => self.answered(ticket, answer, after),
+                Output::Pass { ticket, after } => self.passed(ticket, after),
+                Output::Forward { number, lane, body, after } => self.forward(number, lane, &body, after),
+                Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
+                Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
+            }
+        }
+    }
+
+    fn forward(&mut self, number: u64, lane: Lane, body: &Bytes, after: Option<u64>) {
+        let wire = self.number();
+        let event = match lane {
+            Lane::Push => mcpl_codec::Event::push(body.clone()),
+            Lane::Channel => mcpl_codec::Event::message(body.clone()),
+        };
+        let taught = mcpl_policy::engine::Taught::of(&event);
+        let own = Own::Forward { number, lane, message_id: event.message_id, taught };
+        self.own.insert(wire, own);
+        let id = format!("{}{wire}", self.prefix);
+        let line = match lane {
+            Lane::Push => answer::request(&id, lane.method(), body),
+            Lane::Channel => {
+                let params = [b"{\"messages\":[", &body[..], b"]}"].concat();
+                answer::request(&id, lane.method(), &params)
+            }
+        };
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward: Some(number) });
+    }
+
+    fn requests(&mut self, of: Side) -> &mut Requests {
+        match of {
+            Side::Host => &mut self.of_host,
+            Side::Producer => &mut self.of_producer,
+        }
+    }
+}

@@ -1,0 +1,256 @@
+//! The host answers events: those that passed, and those handed to it on our own account (contract 7.4, 8).
+
+use bytes::Bytes;
+use mcpl_codec::{Envelope, Lane, Line, Reply, Splice, answer, raw};
+use mcpl_policy::engine::HostReply;
+use mcpl_policy::refusal::{About, Verdict};
+use mcpl_policy::{Engine, Input, Now};
+
+use super::parcel::{Part, State, message_head};
+use super::routes::Course;
+use super::{Deed, Exchange, Own, Side};
+
+/// The size over which one profile knows a cap of the host (contract 8.10); smaller content is not measured.
+const MEASURED_BYTES: usize = 1 << 20;
+
+impl Exchange {
+    /// The host answered what passed of a parcel.
+    pub(super) fn events_answered(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        number: u64,
+        envelope: &Envelope<'_>,
+        line: &Line,
+    ) -> Course {
+        let Some(parcel) = self.parcels.get(&number) else { return Course::Pass };
+        let reply = Reply::of(envelope);
+        let passed = parcel.passed();
+        let about: Vec<About> =
+            passed.iter().filter_map(|&at| parcel.parts.get(at)).map(|part| about(engine, part)).collect();
+        let (lane, whole) = (parcel.lane, passed.len() == parcel.parts.len());
+        self.learn(engine, now, number, &passed, &reply, &about);
+        let error = matches!(reply, Reply::Error { .. });
+        if !self.structured && error && lane == Lane::Channel {
+            let first = about.first().copied().unwrap_or_default();
+            let verdict = self.terms.classifier.judge(lane, &reply, first);
+            let kept = self.parcels.get(&number).is_some_and(|parcel| parcel.line.is_some());
+            if verdict.splits(passed.len()) && kept {
+                self.send_single(number);
+                return Course::Taken;
+            }
+        }
+        let several = self.parcels.get(&number).is_some_and(|parcel| parcel.parts.len() > 1);
+        if whole && !(error && several && !self.structured) {
+            return self.answer_whole(number, envelope, line, &about);
+        }
+        self.answer_parts(number, &passed, &reply, &about);
+        self.finish(number);
+        Course::Taken
+    }
+
+    /// The host's answer as a whole, classified: the events all passed.
+    fn answer_whole(&mut self, number: u64, envelope: &Envelope<'_>, line: &Line, about: &[About]) -> Course {
+        let Some(parcel) = self.parcels.remove(&number) else { return Course::Pass };
+        if let Some(kept) = &parcel.line {
+            self.kept_bytes -= kept.text().len();
+        }
+        let translated = if self.structured {
+            None
+        } else {
+            self.terms.classifier.translate(parcel.lane, line.text(), envelope, about)
+        };
+        self.tally.refused += u64::from(translated.is_some());
+        match (parcel.batch, translated) {
+            (None, None) => Course::Pass,
+            (None, Some(text)) => Course::Rewritten(Line::from_vec(text)),
+            (Some(batch), text) => {
+                let text = text.unwrap_or_else(|| line.text().to_vec());
+                self.answer_in_batch(batch, &text, None);
+                Course::Taken
+            }
+        }
+    }
+
+    /// The host's answer, given to each of the events that passed.
+    fn answer_parts(&mut self, number: u64, passed: &[usize], reply: &Reply<'_>, about: &[About]) {
+        let results: Vec<&[u8]> = match reply {
+            Reply::Result(result) => {
+                raw::member(result, "results").map_or_else(Vec::new, |results| raw::elements(results).collect())
+            }
+            Reply::Error { .. } => Vec::new(),
+        };
+        for (index, &at) in passed.iter().enumerate() {
+            let about = about.get(index).copied().unwrap_or_default();
+            let text = match reply {
+                Reply::Result(_) => results.get(index).copied(),
+                Reply::Error { .. } => None,
+            };
+            let state = State::Done(self.message_result(number, at, text, reply, about));
+            if let Some(part) = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at)) {
+                part.state = state;
+            }
+        }
+    }
+
+    /// One message's result as the producer gets it: the host's, or its error for all of them.
+    fn message_result(
+        &mut self,
+        number: u64,
+        at: usize,
+        result: Option<&[u8]>,
+        reply: &Reply<'_>,
+        about: About,
+    ) -> Vec<u8> {
+        let part = self.parcels.get(&number).and_then(|parcel| parcel.parts.get(at));
+        let message_id = part.and_then(|part| part.message_id.clone());
+        match (result, reply) {
+            (Some(result), _) => {
+                let translated =
+                    if self.structured { None } else { self.terms.classifier.translate_message(result, about) };
+                self.tally.refused += u64::from(translated.is_some());
+                translated.unwrap_or_else(|| result.to_vec())
+            }
+            (None, Reply::Error { .. }) => {
+                self.tally.refused += 1;
+                self.terms.classifier.as_message(message_id.as_deref(), reply, about)
+            }
+            (None, Reply::Result(_)) => {
+                let mut text = message_head(message_id.as_deref());
+                text.extend_from_slice(
+                    b"\"accepted\":false,\"reason\":\"the host answered without a result for this message\"}",
+                );
+                text
+            }
+        }
+    }
+
+    /// What the answer teaches of the scopes of what passed (contract 5): an error for several condemns
+    /// none of them.
+    fn learn(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        number: u64,
+        passed: &[usize],
+        reply: &Reply<'_>,
+        about: &[About],
+    ) {
+        let Some(parcel) = self.parcels.get(&number) else { return };
+        let lane = parcel.lane;
+        let results: Option<Vec<&[u8]>> = match reply {
+            Reply::Result(result) if lane == Lane::Channel => {
+                raw::member(result, "results").map(|results| raw::elements(results).collect())
+            }
+            _ => None,
+        };
+        let mut lessons = Vec::new();
+        for (index, &at) in passed.iter().enumerate() {
+            let Some(part) = parcel.parts.get(at) else { continue };
+            let about = about.get(index).copied().unwrap_or_default();
+            let verdict = match &results {
+                Some(results) => {
+                    results.get(index).map(|result| self.terms.classifier.judge_message(result, about))
+                }
+                None if passed.len() == 1 => Some(self.terms.classifier.judge(lane, reply, about)),
+                None => None,
+            };
+            if let Some(learned) = verdict.as_ref().and_then(Verdict::teaches) {
+                lessons.push((part.taught.clone(), learned));
+            }
+        }
+        for (taught, learned) in lessons {
+            self.tell(engine, now, Input::Taught(taught, learned));
+        }
+    }
+
+    /// Contract 8.6: the next message of a batch that was refused as a whole, by itself.
+    fn send_single(&mut self, number: u64) {
+        let Some(parcel) = self.parcels.get(&number) else { return };
+        let Some(&at) = parcel.passed().first() else { return self.finish(number) };
+        let Some(line) = &parcel.line else { return };
+        let envelope = Envelope::of(line.text());
+        let params = envelope.params.unwrap_or(b"{}");
+        let mut splice = Splice::new(params);
+        if let Some(messages) = raw::member(params, "messages") {
+            splice.keep_elements(messages, |index| index == at);
+        }
+        let params = splice.finish();
+        let wire = self.number();
+        self.own.insert(wire, Own::Single { parcel: number, part: at });
+        let id = format!("{}{wire}", self.prefix);
+        let line = answer::request(&id, Lane::Channel.method(), &params);
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None });
+    }
+
+    /// The host answered a request of ours.
+    pub(super) fn own_answer(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        wire: u64,
+        envelope: &Envelope<'_>,
+        line: &Line,
+    ) {
+        let reply = Reply::of(envelope);
+        match self.own.remove(&wire) {
+            None => {}
+            Some(Own::Single { parcel: number, part: at }) => {
+                let Some(parcel) = self.parcels.get(&number) else { return };
+                let about = parcel.parts.get(at).map(|part| about(engine, part)).unwrap_or_default();
+                self.learn(engine, now, number, &[at], &reply, &[about]);
+                self.answer_parts(number, &[at], &reply, &[about]);
+                self.send_single(number);
+            }
+            Some(Own::Forward { number, lane, message_id, taught }) => {
+                let unregistered =
+                    taught.channel.as_deref().is_some_and(|channel| engine.is_unregistered(channel));
+                let about = About { unregistered, ..About::default() };
+                let verdict = self.terms.classifier.judge(lane, &reply, about);
+                let reply = match lane {
+                    Lane::Push => self.push_reply(verdict, envelope, line, about),
+                    Lane::Channel => {
+                        let result = match &reply {
+                            Reply::Result(result) => raw::member(result, "results")
+                                .and_then(|results| raw::elements(results).next()),
+                            Reply::Error { .. } => None,
+                        };
+                        let text = match result {
+                            Some(result) => {
+                                let translated = self.terms.classifier.translate_message(result, about);
+                                translated.filter(|_| !self.structured).unwrap_or_else(|| result.to_vec())
+                            }
+                            None => self.terms.classifier.as_message(message_id.as_deref(), &reply, about),
+                        };
+                        HostReply { verdict, text: Bytes::from(text), error: false }
+                    }
+                };
+                self.tell(engine, now, Input::Replied(number, reply));
+            }
+        }
+    }
+
+    fn push_reply(&self, verdict: Verdict, envelope: &Envelope<'_>, line: &Line, about: About) -> HostReply {
+        let translated = if self.structured {
+            None
+        } else {
+            self.terms.classifier.translate(Lane::Push, line.text(), envelope, &[about])
+        };
+        let line = translated.map_or_else(|| line.clone(), Line::from_vec);
+        let envelope = Envelope::of(line.text());
+        match Reply::of(&envelope) {
+            Reply::Error { raw, .. } => HostReply { verdict, text: Bytes::copy_from_slice(raw), error: true },
+            Reply::Result(result) => HostReply { verdict, text: Bytes::copy_from_slice(result), error: false },
+        }
+    }
+}
+
+/// What is known of an event that passed, for its refusal.
+fn about(engine: &Engine, part: &Part) -> About {
+    let channel = part.taught.channel.as_deref();
+    About {
+        content_bytes: if part.content_bytes > MEASURED_BYTES { part.content_bytes } else { 0 },
+        unregistered: channel.is_some_and(|channel| engine.is_unregistered(channel)),
+        coalesced: false,
+    }
+}

@@ -1,0 +1,195 @@
+//! Events come: each is given to the engine, and what the engine lets pass goes on (contract 3.3, 6).
+
+use bytes::Bytes;
+use mcpl_codec::{Envelope, Event, Fault, Lane, Line, Splice, raw};
+use mcpl_policy::engine::{Answer, Arrival, Taught, Ticket};
+use mcpl_policy::refusal::{Ours, Shortage};
+use mcpl_policy::{Engine, Input, Now};
+
+use super::parcel::{Parcel, Part, State};
+use super::request::{Asked, MAX_PENDING, Pending};
+use super::routes::Course;
+use super::{Exchange, MAX_KEPT_BYTES, Side};
+
+impl Exchange {
+    pub(super) fn events(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        line: &Line,
+        envelope: &Envelope<'_>,
+        lane: Lane,
+        batch: Option<u64>,
+    ) -> Course {
+        let params = line.slice(envelope.params.unwrap_or(b"null"));
+        let Some(id) = envelope.id.filter(|id| *id != b"null") else {
+            return self.unanswerable(engine, now, &params, lane);
+        };
+        let id = line.slice(id);
+        if let Some(batch) = batch {
+            self.batches.expect(batch);
+        }
+        let number = self.number();
+        let parcel = Parcel { lane, id, batch, line: None, parts: Vec::new(), sealed: false, after: None };
+        self.parcels.insert(number, parcel);
+        let events = match read(lane, &params) {
+            Some(Ok(events)) => events,
+            // Not what the lane carries: the host says what it makes of it.
+            None => {
+                self.add_part(number, &Event::push(Bytes::from_static(b"null")), State::Passed);
+                return self.seal(number, line, &params);
+            }
+            Some(Err(fault)) => {
+                let ours = Ours::Unfit(fault);
+                self.add_part(number, &Event::push(Bytes::from_static(b"null")), State::Open);
+                if let Some(parcel) = self.parcels.get_mut(&number) {
+                    parcel.lane = Lane::Push;
+                }
+                self.settle_part(number, 0, Answer::Refused(ours), None);
+                return self.seal(number, line, &params);
+            }
+        };
+        if self.parcels.len() > MAX_PENDING {
+            for (at, event) in events.iter().enumerate() {
+                self.add_part(number, event, State::Open);
+                let ours = Ours::Unavailable(Shortage::Room, 1_000);
+                self.settle_part(number, at, Answer::Refused(ours), None);
+            }
+            return self.seal(number, line, &params);
+        }
+        for (at, event) in events.into_iter().enumerate() {
+            self.add_part(number, &event, State::Open);
+            let ticket = self.number();
+            self.tickets.insert(ticket, (number, at));
+            let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event };
+            self.tell(engine, now, Input::Event(arrival));
+        }
+        self.seal(number, line, &params)
+    }
+
+    /// Events that nobody can answer pass untouched, behind what their channel holds (contract 3.3, 7.1).
+    fn unanswerable(&mut self, engine: &mut Engine, now: Now, params: &Bytes, lane: Lane) -> Course {
+        let mut gate = None;
+        if let Some(Ok(events)) = read(lane, params) {
+            for event in events {
+                let ticket = Ticket(self.number());
+                self.gate = None;
+                let arrival = Arrival { ticket, answerable: false, event };
+                self.tell(engine, now, Input::Event(arrival));
+                gate = gate.max(self.gate);
+            }
+        }
+        self.gate = gate;
+        Course::Pass
+    }
+
+    fn add_part(&mut self, number: u64, event: &Event, state: State) {
+        if let Some(parcel) = self.parcels.get_mut(&number) {
+            parcel.parts.push(Part {
+                taught: Taught::of(event),
+                message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
+                content_bytes: event.content.as_ref().map_or(0, Bytes::len),
+                state,
+            });
+        }
+    }
+
+    /// Every event of a parcel was looked at: what passes goes on, what is answered is answered.
+    fn seal(&mut self, number: u64, line: &Line, params: &Bytes) -> Course {
+        let Some(parcel) = self.parcels.get_mut(&number) else { return Course::Taken };
+        parcel.sealed = true;
+        let (passed, all) = (parcel.passed(), parcel.parts.len());
+        if passed.is_empty() {
+            self.finish(number);
+            return Course::Taken;
+        }
+        if parcel.lane == Lane::Channel
+            && (2..=100).contains(&passed.len())
+            && self.kept_bytes + line.text().len() <= MAX_KEPT_BYTES
+        {
+            self.kept_bytes += line.text().len();
+            parcel.line = Some(Line::from_text(line.text()));
+        }
+        let id = Bytes::copy_from_slice(&parcel.id);
+        // The parcel answers its batch itself.
+        self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None });
+        if passed.len() == all {
+            return Course::Pass;
+        }
+        let mut splice = Splice::new(line.text());
+        if let Some(messages) = raw::member(params, "messages")
+            && let Some(messages) = within(line, params, messages)
+        {
+            splice.keep_elements(messages, |at| passed.contains(&at));
+        }
+        Course::Rewritten(Line::from_vec(splice.finish()))
+    }
+
+    /// The engine answered an event.
+    pub(super) fn answered(&mut self, ticket: Ticket, answer: Answer, after: Option<u64>) {
+        if let Some((number, at)) = self.tickets.remove(&ticket.0) {
+            self.settle_part(number, at, answer, after);
+            self.finish(number);
+        }
+    }
+
+    /// The engine lets an event pass.
+    pub(super) fn passed(&mut self, ticket: Ticket, after: Option<u64>) {
+        self.gate = self.gate.max(after);
+        let Some((number, at)) = self.tickets.remove(&ticket.0) else { return };
+        if let Some(part) = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at)) {
+            part.state = State::Passed;
+        }
+    }
+
+    fn settle_part(&mut self, number: u64, at: usize, answer: Answer, after: Option<u64>) {
+        let refused = matches!(answer, Answer::Refused(_) | Answer::Host { outcome: None, .. });
+        self.tally.refused += u64::from(refused);
+        let Some(parcel) = self.parcels.get_mut(&number) else { return };
+        let state = parcel.render(at, answer);
+        parcel.after = parcel.after.max(after);
+        if let Some(part) = parcel.parts.get_mut(at) {
+            part.state = state;
+        }
+    }
+
+    /// Answers a parcel, if it is done.
+    pub(super) fn finish(&mut self, number: u64) {
+        if !self.parcels.get(&number).is_some_and(Parcel::is_done) {
+            return;
+        }
+        let Some(parcel) = self.parcels.remove(&number) else { return };
+        if let Some(line) = &parcel.line {
+            self.kept_bytes -= line.text().len();
+        }
+        let (batch, after) = (parcel.batch, parcel.after);
+        let line = parcel.answer();
+        match batch {
+            None => self.send(Side::Producer, line, after),
+            Some(batch) => self.answer_in_batch(batch, line.text(), after),
+        }
+    }
+}
+
+/// The events in the params of a lane's request; `None` where the params are of another shape, or hold
+/// no event.
+fn read(lane: Lane, params: &Bytes) -> Option<Result<Vec<Event>, Fault>> {
+    if lane == Lane::Push {
+        return Some(Ok(vec![Event::push(params.clone())]));
+    }
+    let Ok(messages) = raw::only(params, "messages") else {
+        let reason = "is there more than once, with values that differ; send it once";
+        return Some(Err(Fault { field: "messages".into(), reason: reason.into() }));
+    };
+    let events: Vec<Event> =
+        raw::elements(messages?).map(|message| Event::message(params.slice_ref(message))).collect();
+    (!events.is_empty()).then_some(Ok(events))
+}
+
+/// The part of `line` that `part` of its params is.
+fn within<'a>(line: &'a Line, params: &Bytes, part: &[u8]) -> Option<&'a [u8]> {
+    let text = line.text();
+    let start = (params.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?
+        + (part.as_ptr() as usize).checked_sub(params.as_ptr() as usize)?;
+    text.get(start..start + part.len())
+}

@@ -1,0 +1,389 @@
+//! Which messages are ours, and which way everything else goes (contract 3.3, 3.4).
+
+use bytes::Bytes;
+use mcpl_codec::sniff::sniff;
+use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, answer, code, raw};
+use mcpl_policy::admission::{Admission, FeatureSets, channel_ids};
+use mcpl_policy::engine::{ChannelFact, GrantFact, Phase, Stance};
+use mcpl_policy::{Engine, Input, Now};
+
+use super::greeting::Greeting;
+use super::request::{Asked, Pending};
+use super::{Deed, Exchange, Side};
+
+/// What becomes of a message.
+pub(super) enum Course {
+    /// On to the other peer, in its own bytes.
+    Pass,
+    /// On to the other peer, in these.
+    Rewritten(Line),
+    /// It goes no further.
+    Taken,
+}
+
+/// The methods the sidecar reads, by who sends them (contract 3.4).
+fn is_read(from: Side, method: &str) -> bool {
+    match from {
+        Side::Host => matches!(
+            method,
+            "initialize"
+                | "featureSets/update"
+                | "channels/open"
+                | "inference/lifecycle"
+                | "context/beforeInference"
+        ),
+        Side::Producer => {
+            Lane::of(method).is_some() || matches!(method, "channels/register" | "channels/changed")
+        }
+    }
+}
+
+/// The members read in the params of a method, which must not be two things at once.
+fn members_read(method: &str) -> &'static [&'static str] {
+    match method {
+        "featureSets/update" => &["effectiveCapabilities", "enabled", "disabled"],
+        "channels/register" => &["channels"],
+        "channels/changed" => &["channels", "added", "updated", "removed"],
+        "inference/lifecycle" => &["inferenceId", "phase"],
+        _ => &[],
+    }
+}
+
+/// What the repeats of a message make of it (contract 3.3).
+enum Reading {
+    /// One message.
+    One,
+    /// Several, none of which is to be taken as ours.
+    Foreign,
+    /// A request that is ours in one reading and another in the next.
+    Refused(i64),
+}
+
+impl Exchange {
+    pub(super) fn take_line(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
+        self.gate = None;
+        match sniff(line.text()) {
+            Err(noise) => {
+                let text = line.text();
+                let head = line.slice(&text[..text.len().min(200)]);
+                self.deeds.push_back(Deed::Noise { from, head, why: noise.to_string() });
+            }
+            Ok(Sniff::Batch(_)) => self.take_batch(engine, now, from, line),
+            Ok(Sniff::Message(envelope)) => {
+                match self.take_message(engine, now, from, &line, &envelope, None) {
+                    Course::Pass => self.pass_on(from, line),
+                    Course::Rewritten(line) => self.pass_on(from, line),
+                    Course::Taken => {}
+                }
+            }
+        }
+    }
+
+    fn pass_on(&mut self, from: Side, line: Line) {
+        self.tally.passed += 1;
+        let after = self.gate.take();
+        self.send(from.other(), line, after);
+    }
+
+    /// One message, alone or an element of `batch`. `text` of `line` holds it.
+    fn take_message(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        from: Side,
+        line: &Line,
+        envelope: &Envelope<'_>,
+        batch: Option<u64>,
+    ) -> Course {
+        let Some(method) = envelope.method else {
+            return match envelope.id {
+                Some(id) if !envelope.repeated => self.take_answer(engine, now, from, id, envelope, line),
+                _ => Course::Pass,
+            };
+        };
+        let id = envelope.id.filter(|id| *id != b"null");
+        let Some(method) = raw::string(method) else {
+            self.remember(from, id, Asked::Other, batch);
+            return Course::Pass;
+        };
+        if envelope.repeated || is_read(from, &method) {
+            match self.reading(from, line, envelope, &method) {
+                Reading::One => {}
+                Reading::Foreign => return Course::Pass,
+                Reading::Refused(error) => {
+                    self.refuse_ambiguous(from, id.unwrap_or(b"null"), error, batch);
+                    return Course::Taken;
+                }
+            }
+        }
+        let params = envelope.params.unwrap_or(b"null");
+        match (from, &*method) {
+            (Side::Host, "initialize") if batch.is_none() => {
+                return self.greet(engine, now, line, envelope, id);
+            }
+            (Side::Host, "featureSets/update") => {
+                let params = line.slice(params);
+                let fact = match id {
+                    Some(_) => {
+                        let number = self.number();
+                        self.remember(from, id, Asked::Grant(number), batch);
+                        GrantFact::Requested(number, params)
+                    }
+                    None => GrantFact::Notified(params),
+                };
+                self.tell(engine, now, Input::Grant(fact));
+                return Course::Pass;
+            }
+            (Side::Host, "inference/lifecycle") => self.lifecycle(engine, now, params),
+            (Side::Host, "context/beforeInference") => {
+                let before = self.deeds.len();
+                self.tell(engine, now, Input::Assembling);
+                self.gate = self.deeds.iter().skip(before).rev().find_map(|deed| match deed {
+                    Deed::Send { after, .. } => *after,
+                    Deed::Commit(_) | Deed::Noise { .. } => None,
+                });
+            }
+            (Side::Host, "channels/open") => {
+                self.remember(from, id, Asked::Open, batch);
+                return Course::Pass;
+            }
+            (Side::Producer, "channels/register" | "channels/changed") => {
+                self.channels(engine, now, id, params, batch);
+                return Course::Pass;
+            }
+            (Side::Producer, name) => {
+                if let Some(lane) = Lane::of(name).filter(|_| self.stance != Stance::Apart) {
+                    return self.events(engine, now, line, envelope, lane, batch);
+                }
+            }
+            (Side::Host, _) => {}
+        }
+        self.remember(from, id, Asked::Other, batch);
+        Course::Pass
+    }
+
+    /// Notes a request that passes. Of the producer's, those that are nothing to us need no note.
+    fn remember(&mut self, from: Side, id: Option<&[u8]>, asked: Asked, batch: Option<u64>) {
+        let Some(id) = id else { return };
+        if from == Side::Producer && batch.is_none() && matches!(asked, Asked::Other) {
+            return;
+        }
+        if let Some(batch) = batch {
+            self.batches.expect(batch);
+        }
+        self.requests(from).add(Pending { id: Bytes::copy_from_slice(id), asked, batch });
+    }
+
+    fn reading(&self, from: Side, line: &Line, envelope: &Envelope<'_>, method: &str) -> Reading {
+        if self.stance == Stance::Apart && self.greeted {
+            return Reading::One;
+        }
+        let text = line.text();
+        let repeated = |name: &str| raw::only(text, name).is_err();
+        let is_request = raw::every(text, "id").any(|id| id != b"null");
+        if envelope.repeated && (repeated("method") || repeated("id") || repeated("params")) {
+            let ours = raw::every(text, "method")
+                .any(|method| raw::string(method).is_some_and(|method| is_read(from, &method)));
+            if !ours || !is_request {
+                return Reading::Foreign;
+            }
+            let one_lane = !repeated("method") && Lane::of(method).is_some();
+            return Reading::Refused(if one_lane { code::INVALID_PARAMS } else { code::INVALID_REQUEST });
+        }
+        let params = envelope.params.unwrap_or(b"null");
+        if members_read(method).iter().any(|name| raw::only(params, name).is_err()) {
+            return if is_request { Reading::Refused(code::INVALID_REQUEST) } else { Reading::Foreign };
+        }
+        Reading::One
+    }
+
+    fn refuse_ambiguous(&mut self, from: Side, id: &[u8], error: i64, batch: Option<u64>) {
+        let why = "members that decide what the message is are there more than once, with values that differ";
+        let data = (error == code::INVALID_PARAMS)
+            .then_some(br#"{"field":"params","reason":"repeated","refusal":"invalid","retryable":false}"#.as_slice());
+        self.tally.refused += 1;
+        let line = answer::error(id, error, why, data);
+        match batch {
+            None => self.send(from, line, None),
+            Some(batch) => {
+                self.batches.expect(batch);
+                self.answer_in_batch(batch, line.text(), None);
+            }
+        }
+    }
+
+    fn greet(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        line: &Line,
+        envelope: &Envelope<'_>,
+        id: Option<&[u8]>,
+    ) -> Course {
+        let Ok(greeting) = Greeting::read(line, envelope, &self.terms) else {
+            self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
+            return Course::Taken;
+        };
+        self.remember(Side::Host, id, Asked::Initialize, None);
+        if !self.greeted {
+            self.greeted = true;
+            self.stance = greeting.host.stance;
+            self.structured = greeting.structured;
+            self.tell(engine, now, Input::Began(greeting.host));
+        }
+        greeting.line.map_or(Course::Pass, Course::Rewritten)
+    }
+
+    fn lifecycle(&mut self, engine: &mut Engine, now: Now, params: &[u8]) {
+        let text = |name| raw::member(params, name).and_then(raw::string);
+        let phase = match text("phase").as_deref() {
+            Some("started") => Phase::Started,
+            Some("completed" | "aborted" | "failed") => Phase::Ended,
+            _ => return,
+        };
+        let id = text("inferenceId").unwrap_or_default();
+        self.tell(engine, now, Input::Inference(id.into(), phase));
+    }
+
+    fn channels(&mut self, engine: &mut Engine, now: Now, id: Option<&[u8]>, params: &[u8], batch: Option<u64>) {
+        let ids = |member| channel_ids(params, member).into_iter().map(String::from);
+        let removed: Vec<String> = ids("removed").collect();
+        if id.is_none() {
+            let added = ids("added").collect();
+            let fact = ChannelFact::Notified { added, removed };
+            return self.tell(engine, now, Input::Channel(fact));
+        }
+        if !removed.is_empty() {
+            let fact = ChannelFact::Notified { added: Vec::new(), removed };
+            self.tell(engine, now, Input::Channel(fact));
+        }
+        let submitted = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
+        self.remember(Side::Producer, id, Asked::Register(submitted), batch);
+    }
+
+    /// An answer: to a request of ours, to one that is read, or to one that is nothing to us.
+    fn take_answer(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        from: Side,
+        id: &[u8],
+        envelope: &Envelope<'_>,
+        line: &Line,
+    ) -> Course {
+        if let Some(wire) = self.own_number(id) {
+            if from == Side::Host {
+                self.own_answer(engine, now, wire, envelope, line);
+            }
+            return Course::Taken;
+        }
+        let Some(pending) = self.requests(from.other()).take(id) else { return Course::Pass };
+        match pending.asked {
+            Asked::Other => {}
+            Asked::Initialize => {
+                let sets = FeatureSets::of(envelope.result.unwrap_or(b"null"));
+                self.tell(engine, now, Input::Declared(sets));
+            }
+            Asked::Grant(request) => {
+                let accepted = envelope.result.is_some_and(Admission::accepts);
+                self.tell(engine, now, Input::Grant(GrantFact::Answered { request, accepted }));
+            }
+            Asked::Register(submitted) => {
+                if let Some(result) = envelope.result.filter(|_| envelope.error.is_none()) {
+                    let result = line.slice(result);
+                    let fact = ChannelFact::Answered { submitted, result };
+                    self.tell(engine, now, Input::Channel(fact));
+                }
+            }
+            Asked::Open => {
+                let channel = envelope.result.and_then(|result| raw::at(result, &["channel", "id"]));
+                if let Some(id) = channel.and_then(raw::string) {
+                    self.tell(engine, now, Input::Channel(ChannelFact::Opened(id.into_owned())));
+                }
+            }
+            Asked::Events(parcel) => return self.events_answered(engine, now, parcel, envelope, line),
+        }
+        match pending.batch {
+            None => Course::Pass,
+            Some(batch) => {
+                self.answer_in_batch(batch, line.text(), None);
+                Course::Taken
+            }
+        }
+    }
+
+    /// The number in an id of this session's own (contract 3.5).
+    fn own_number(&self, id: &[u8]) -> Option<u64> {
+        let id = raw::string(id)?;
+        let number = id.strip_prefix(&self.prefix)?;
+        Some(number.parse().unwrap_or(u64::MAX))
+    }
+
+    fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
+        let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
+        let is_event = |element: &Bytes| {
+            let method = Envelope::of(element).method_name();
+            method.is_some_and(|method| Lane::of(&method).is_some())
+        };
+        let ours = from == Side::Producer && self.stance != Stance::Apart && elements.iter().any(is_event);
+        let batch = if ours { self.batches.begin() } else { None };
+        if ours && batch.is_none() {
+            return self.pass_on(from, line);
+        }
+        let mut gate = None;
+        let mut left: Vec<Option<Line>> = Vec::with_capacity(elements.len());
+        for element in &elements {
+            let single = Line::from_text(element);
+            let course = match sniff(single.text()) {
+                Ok(Sniff::Message(envelope)) => {
+                    self.gate = None;
+                    let course = self.take_message(engine, now, from, &single, &envelope, batch);
+                    gate = gate.max(self.gate.take());
+                    course
+                }
+                _ => Course::Pass,
+            };
+            left.push(match course {
+                Course::Pass => Some(Line::from_text(element)),
+                Course::Rewritten(line) => Some(line),
+                Course::Taken => None,
+            });
+        }
+        self.gate = gate;
+        let same = left.iter().zip(&elements).all(|(left, element)| {
+            left.as_ref().is_some_and(|left| left.text() == &element[..])
+        });
+        if same {
+            self.pass_on(from, line);
+        } else if left.iter().any(Option::is_some) {
+            self.pass_on(from, what_is_left(&line, &elements, &left));
+        }
+        if let Some(batch) = batch
+            && let Some((line, after)) = self.batches.seal(batch)
+        {
+            self.send(from, line, after);
+        }
+    }
+
+    /// The answer to one element of a batch of the producer's.
+    pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], after: Option<u64>) {
+        if let Some((line, after)) = self.batches.answer(batch, response, after) {
+            self.send(Side::Producer, line, after);
+        }
+    }
+}
+
+/// The elements that go on, as an array; each keeps its bytes.
+fn what_is_left(line: &Line, elements: &[Bytes], left: &[Option<Line>]) -> Line {
+    let mut splice = Splice::new(line.text());
+    splice.keep_elements(line.text(), |at| left.get(at).is_some_and(Option::is_some));
+    for (element, left) in raw::elements(line.text()).zip(left) {
+        if let Some(left) = left
+            && left.text() != element
+        {
+            splice.replace(element, left.text().to_vec());
+        }
+    }
+    debug_assert_eq!(elements.len(), left.len(), "one course for each element");
+    Line::from_vec(splice.finish())
+}

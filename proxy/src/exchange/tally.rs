@@ -1,0 +1,84 @@
+//! What a session did, counted: for the summary line of `wrap` and for logs (contract 1).
+
+use std::fmt;
+use std::ops::AddAssign;
+
+use mcpl_policy::engine::Fate;
+
+/// Counts of one or several sessions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Messages that went through in their own bytes.
+    pub passed: u64,
+    /// Occurrences that a newer one replaced, or that were withdrawn, before the host was given them.
+    pub folded: u64,
+    /// Events refused, by us or by the host.
+    pub refused: u64,
+    /// Occurrences the host was given and took.
+    pub delivered: u64,
+    /// Forwards tried again.
+    pub retried: u64,
+    /// Accepted work that the host refused for good.
+    pub dead: u64,
+    /// Accepted work that expired.
+    pub expired: u64,
+    /// Work handed over and never answered, left for an operator.
+    pub in_doubt: u64,
+}
+
+impl Tally {
+    pub(super) fn ended(&mut self, event_id: &str, fate: &Fate) {
+        match fate {
+            Fate::Delivered => self.delivered += 1,
+            Fate::Replaced | Fate::Withdrawn => self.folded += 1,
+            Fate::Expired => {
+                self.expired += 1;
+                tracing::info!(event_id, "an occurrence expired before the host could be given it");
+            }
+            Fate::Dead(refusal) => {
+                self.dead += 1;
+                tracing::warn!(
+                    event_id,
+                    refusal = refusal.kind.as_str(),
+                    "the host refused an accepted occurrence for good: dead letter"
+                );
+            }
+            Fate::InDoubt => {
+                self.in_doubt += 1;
+                tracing::warn!(
+                    event_id,
+                    "the host never answered for an occurrence it was given, and would not drop a repeat: in doubt"
+                );
+            }
+        }
+    }
+
+    pub(super) fn retrying(&mut self, event_id: &str, wait_ms: u64) {
+        self.retried += 1;
+        tracing::debug!(event_id, wait_ms, "the host cannot take an occurrence now; it is tried again");
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.passed += other.passed;
+        self.folded += other.folded;
+        self.refused += other.refused;
+        self.delivered += other.delivered;
+        self.retried += other.retried;
+        self.dead += other.dead;
+        self.expired += other.expired;
+        self.in_doubt += other.in_doubt;
+    }
+}
+
+impl fmt::Display for Tally {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt } = self;
+        write!(
+            f,
+            "{passed} passed, {delivered} delivered, {folded} folded, {refused} refused, {retried} retried, \
+             {dead} dead letters, {expired} expired, {in_doubt} in doubt"
+        )
+    }
+}

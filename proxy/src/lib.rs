@@ -1,0 +1,22 @@
+//! A sidecar between an MCPL producer and its host: it coalesces events and classifies refusals in front of
+//! a host that does neither; everything else passes byte for byte.
+//!
+//! | module | noun |
+//! |---|---|
+//! | [`exchange`] | one session's messages: what is ours, what passes (sans-IO) |
+//! | [`binding`] | one producer: its engine, its session, its connections |
+//! | [`serve`] | every producer of a configuration; signals and reload |
+//! | [`transport`], [`child`], [`outbox`] | how bytes move |
+//! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
+//! | [`demo`] | all of it, shown |
+
+pub mod binding;
+pub mod child;
+pub mod cli;
+pub mod config;
+pub mod demo;
+pub mod exchange;
+pub mod outbox;
+pub mod serve;
+pub mod state;
+pub mod transport;

@@ -1,0 +1,36 @@
+//! Fakes for black-box tests of `mcpl-sidecar`: a world with the program in it, a host and a producer.
+//!
+//! A test starts a [`World`] (a configuration in a folder of its own, the program, a listener for the
+//! producer), opens a [`Session`] in it and speaks as [`Host`] and as [`Producer`]; or it starts a [`Wrap`],
+//! where the program owns a child. Every wait is bounded by [`PATIENCE`] and panics with what it waited for.
+//! Nothing sleeps and hopes: a round trip in each direction is a barrier, because the program keeps the order
+//! within a direction (contract section 3.3).
+
+// A panic is how these fakes report: there is nobody to hand an error to.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, clippy::print_stderr)]
+
+mod event;
+mod host;
+mod legacy;
+mod line;
+mod peer;
+mod port;
+mod producer;
+mod program;
+mod session;
+mod world;
+mod wrap;
+
+pub use event::{Message, Push, message, push};
+pub use host::{Host, HostScript, Reply};
+pub use legacy::{AgentFramework, CcBridge, Harness};
+pub use line::{Said, error_code, outcome, refusal};
+pub use peer::{Mind, Mute, Peer, Say};
+pub use producer::{Producer, ProducerScript, Render};
+pub use program::{Program, gone, peer_binary, resident_bytes, sidecar_binary};
+pub use session::{Session, initialize_params};
+pub use world::World;
+pub use wrap::Wrap;
+
+/// How long any single wait may last.
+pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

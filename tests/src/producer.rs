@@ -1,0 +1,123 @@
+//! A producer that can be scripted.
+
+use std::collections::VecDeque;
+use std::ops::Deref;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use tokio::net::TcpStream;
+
+use crate::host::on_tcp;
+use crate::line::Said;
+use crate::peer::{Mind, Peer, Say};
+
+/// How the producer answers one `push/render`.
+#[derive(Debug, Clone)]
+pub enum Render {
+    /// One block with this text.
+    Text(&'static str),
+    /// An error.
+    Error,
+    /// Never answers.
+    Silence,
+}
+
+/// What the producer does by itself; shared with the test.
+#[derive(Debug, Clone)]
+pub struct ProducerScript(Arc<Mutex<State>>);
+
+#[derive(Debug)]
+struct State {
+    renders: VecDeque<Render>,
+    mcpl: Value,
+    mute: bool,
+}
+
+impl Default for ProducerScript {
+    fn default() -> Self {
+        let sets = json!({
+            "doc": {"description": "documents", "uses": ["pushEvents"]},
+            "other": {"description": "another set", "uses": ["pushEvents"]},
+        });
+        let channels = json!({"register": true, "publish": true, "incoming": true, "lifecycle": true});
+        let mcpl = json!({
+            "version": "0.5", "pushEvents": true, "inferenceLifecycle": true,
+            "channels": channels, "featureSets": sets,
+        });
+        Self(Arc::new(Mutex::new(State { renders: VecDeque::new(), mcpl, mute: false })))
+    }
+}
+
+impl ProducerScript {
+    /// The answer to the next `push/render`; without one it is the text `RENDERED`.
+    pub fn render(&self, render: Render) {
+        self.0.lock().unwrap().renders.push_back(render);
+    }
+
+    /// Another `featureSets` in its `initialize` result.
+    pub fn feature_sets(&self, sets: Value) {
+        self.0.lock().unwrap().mcpl["featureSets"] = sets;
+    }
+
+    /// Answers nothing at all, or answers again.
+    pub fn mute(&self, mute: bool) {
+        self.0.lock().unwrap().mute = mute;
+    }
+}
+
+impl Mind for ProducerScript {
+    fn hear(&mut self, said: &Said) -> Vec<Say> {
+        let mut state = self.0.lock().unwrap();
+        if state.mute {
+            return Vec::new();
+        }
+        let (Some(id), Some(method)) = (said.raw("id"), said.method()) else { return Vec::new() };
+        let outcome = match method.as_str() {
+            "initialize" => result(&json!({
+                "protocolVersion": "2024-11-05",
+                "capabilities": {"experimental": {"mcpl": state.mcpl}},
+                "serverInfo": {"name": "fake-producer", "version": "1"},
+            })),
+            "featureSets/update" => result(&json!({"accepted": true})),
+            "context/beforeInference" => result(&json!({"featureSet": "doc", "contextInjections": []})),
+            "push/render" => match state.renders.pop_front().unwrap_or(Render::Text("RENDERED")) {
+                Render::Text(text) => result(&json!({"content": [{"type": "text", "text": text}]})),
+                Render::Error => r#""error":{"code":-32603,"message":"cannot render"}"#.to_owned(),
+                Render::Silence => return Vec::new(),
+            },
+            _ => result(&json!({"producer": "ok"})),
+        };
+        vec![Say::Line(format!(r#"{{"jsonrpc":"2.0","id":{id},{outcome}}}"#))]
+    }
+}
+
+fn result(value: &Value) -> String {
+    format!(r#""result":{value}"#)
+}
+
+/// The producer's end of one session.
+pub struct Producer {
+    peer: Peer,
+    /// What it answers by itself.
+    pub script: ProducerScript,
+}
+
+impl Producer {
+    /// A producer on a connection that the program made.
+    pub fn on(stream: TcpStream, script: &ProducerScript) -> Self {
+        Self { peer: on_tcp("producer", stream, script.clone()), script: script.clone() }
+    }
+
+    /// Ends its connection.
+    pub async fn close(&mut self) {
+        self.peer.close().await;
+    }
+}
+
+impl Deref for Producer {
+    type Target = Peer;
+
+    fn deref(&self) -> &Peer {
+        &self.peer
+    }
+}

@@ -1,0 +1,177 @@
+//! A configured program with a producer to dial and a port for hosts.
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::time::Duration;
+
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::process::Command;
+use tokio::time::{Instant, sleep, timeout};
+
+use crate::PATIENCE;
+use crate::host::Host;
+use crate::port::Port;
+use crate::producer::{Producer, ProducerScript};
+use crate::program::{Program, sidecar_binary};
+use crate::session::Session;
+
+/// A folder with a configuration, the program run on it, and the producer's listener.
+///
+/// Nothing is released by time unless the test says so: `quiet_ms` is a minute.
+pub struct World {
+    folder: TempDir,
+    port: Port,
+    producer_port: Port,
+    listener: Option<TcpListener>,
+    tables: Vec<(String, String)>,
+    keys: String,
+    program: Option<Program>,
+    /// What its producer does by itself, in every session.
+    pub producer: ProducerScript,
+}
+
+impl World {
+    /// A world whose program does not run yet.
+    pub async fn new() -> Self {
+        let mut world = Self::unreachable();
+        world.open().await;
+        world
+    }
+
+    /// The same, but its producer refuses connections until [`World::open`].
+    pub fn unreachable() -> Self {
+        Self {
+            folder: tempfile::tempdir().expect("a folder"),
+            port: Port::free(),
+            producer_port: Port::free(),
+            listener: None,
+            tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
+            keys: String::new(),
+            program: None,
+            producer: ProducerScript::default(),
+        }
+    }
+
+    /// The producer listens from now on.
+    pub async fn open(&mut self) {
+        let listener = TcpListener::bind(("127.0.0.1", self.producer_port.number)).await;
+        self.listener = Some(listener.expect("a port for the producer"));
+    }
+
+    /// The port the program dials, for a producer that is a process of its own.
+    pub fn producer_port(&self) -> u16 {
+        self.producer_port.number
+    }
+
+    /// A running world with nothing but defaults.
+    pub async fn started() -> Self {
+        Self::new().await.start().await
+    }
+
+    /// Lines for `[producer.NAME]`; they take the place of earlier ones.
+    #[must_use]
+    pub fn table(mut self, name: &str, lines: &str) -> Self {
+        self.tables.retain(|(other, _)| other != name);
+        self.tables.push((name.to_owned(), lines.to_owned()));
+        self
+    }
+
+    /// Lines for `[[producer]]` itself.
+    #[must_use]
+    pub fn keys(mut self, lines: &str) -> Self {
+        lines.clone_into(&mut self.keys);
+        self
+    }
+
+    /// Writes the configuration and starts the program.
+    pub async fn start(mut self) -> Self {
+        let mut text = format!(
+            "state_dir = \"state\"\n\n[[producer]]\nname = \"main\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
+            self.port.number, self.producer_port.number, self.keys,
+        );
+        for (name, lines) in &self.tables {
+            let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
+        }
+        std::fs::write(self.folder.path().join("sidecar.toml"), text)
+            .expect("the configuration can be written");
+        self.restart().await;
+        self
+    }
+
+    /// Ends the program at once, if it runs, and starts it again on the same state.
+    pub async fn restart(&mut self) {
+        if let Some(program) = &mut self.program {
+            program.kill().await;
+        }
+        let mut command = Command::new(sidecar_binary());
+        clean_environment(&mut command, self.folder.path());
+        command.args(["run", "--config", "sidecar.toml"]).stdin(std::process::Stdio::null());
+        self.program = Some(Program::start(&mut command, &self.folder.path().join("stderr.log")));
+    }
+
+    /// The running program.
+    pub fn program(&mut self) -> &mut Program {
+        self.program.as_mut().expect("the program was started")
+    }
+
+    /// A bare connection to where the host reaches the program.
+    pub async fn dial(&mut self) -> TcpStream {
+        let end = Instant::now() + PATIENCE;
+        loop {
+            match TcpStream::connect(("127.0.0.1", self.port.number)).await {
+                Ok(stream) => return stream,
+                Err(error) => {
+                    assert!(self.program().runs(), "the program does not run");
+                    assert!(Instant::now() < end, "the program does not listen: {error}");
+                    sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
+    }
+
+    /// A host that has said nothing yet.
+    pub async fn host(&mut self) -> Host {
+        Host::on(self.dial().await)
+    }
+
+    /// The producer's end of the next connection that the program makes.
+    pub async fn reached(&self) -> Producer {
+        Producer::on(self.reached_bare().await, &self.producer)
+    }
+
+    /// The same connection, bare.
+    pub async fn reached_bare(&self) -> TcpStream {
+        let listener = self.listener.as_ref().expect("the producer listens");
+        let stream = timeout(PATIENCE, listener.accept()).await.expect("the producer was not dialled");
+        stream.expect("an accepted connection").0
+    }
+
+    /// Connected and introduced, everything granted, channel `chat` registered.
+    pub async fn session(&mut self) -> Session {
+        let host = self.host().await;
+        Session::open(host, self).await
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if let Some(program) = &self.program {
+            program.show_stderr_if_panicking();
+        }
+    }
+}
+
+/// State in the test's own folder, and nothing of the caller's telemetry.
+pub(crate) fn clean_environment(command: &mut Command, folder: &Path) {
+    command
+        .current_dir(folder)
+        .env("XDG_STATE_HOME", folder.join("xdg"))
+        .env("HOME", folder)
+        .env("NO_COLOR", "1");
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("OTEL_") {
+            command.env_remove(name);
+        }
+    }
+}
