@@ -103,7 +103,7 @@ impl Engine {
         let mut jitter = fastrand::Rng::with_seed(seed);
         let mut key = [0; 16];
         jitter.fill(&mut key);
-        let limits = Limits::new(settings.limits.clone());
+        let limits = Limits::seeded(settings.limits, seed);
         let pace = Pace::new(settings.forward_rate_per_s);
         Self {
             settings,
@@ -143,13 +143,13 @@ impl Engine {
             Input::Declared(sets) => self.on_declared(sets),
             Input::Ended => self.on_session_ended(),
             Input::Event(arrival) => self.on_event(arrival),
-            Input::Replied(number, reply) => self.on_reply(number, reply),
+            Input::Replied(number, reply) => self.on_reply(number, &reply),
             Input::HandedOver(number) => self.on_handed(number),
             Input::Written(number) => self.on_written(number),
             Input::Taught(taught, learned) => self.on_taught(&taught, learned),
             Input::Grant(fact) => self.on_grant(fact),
             Input::Channel(fact) => self.on_channel(fact),
-            Input::Inference(id, phase) => self.on_inference(id, phase),
+            Input::Inference(id, phase) => self.on_inference(&id, phase),
             Input::Assembling | Input::Flush => self.on_flush(),
             Input::Congested(congested) => self.on_congested(congested),
             Input::Reading(reading) => self.on_reading(reading),
@@ -209,20 +209,10 @@ impl Engine {
     }
 
     fn on_settings(&mut self, settings: Settings) {
-        if settings.limits != self.settings.limits {
-            self.limits = Limits::new(settings.limits.clone());
-        }
-        if (settings.forward_rate_per_s - self.settings.forward_rate_per_s).abs() > f64::EPSILON {
-            self.pace = Pace::new(settings.forward_rate_per_s);
-        }
+        self.limits.reload(settings.limits);
+        self.pace.reload(settings.forward_rate_per_s);
         self.settings = settings;
-        let held: Vec<WorkKey> = self.works.keys().collect();
-        for key in held {
-            if let Some(work) = self.works.get_mut(key) {
-                work.release_timer_ms = None;
-                self.set_release(key);
-            }
-        }
+        self.rearm_releases();
         self.pump();
     }
 

@@ -19,7 +19,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mcpl_codec::{Frame, Framer};
-use mcpl_policy::{Engine, Input};
+use mcpl_policy::{Engine, Input, Output};
 use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
@@ -27,8 +27,8 @@ use tokio::time::{Instant, Sleep};
 use self::clock::Clock;
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::{Offspring, Word};
-use self::probe::{Probe, Said};
 pub use self::probe::{MAX_PROBES, SILENCE};
+use self::probe::{Probe, Said};
 use self::session::{Reached, Retired, Session};
 use crate::child::{Child, Spec, Status};
 use crate::config;
@@ -208,9 +208,7 @@ impl Binding {
         self.draining = Some(Instant::now() + DRAIN);
         self.connections = None;
         self.probes.clear();
-        if let Some(session) = &mut self.session {
-            session.tell(&mut self.engine, &self.clock, Input::Flush);
-        }
+        self.tell(Input::Flush);
     }
 
     fn is_drained(&self) -> bool {
@@ -223,17 +221,11 @@ impl Binding {
     fn reload(&mut self, producer: config::Producer) {
         let settings = Box::new(settings::settings(&producer));
         let limit = producer.limits.max_message_bytes;
-        match &mut self.session {
-            Some(session) => {
-                session.exchange.set_terms(settings::terms(&producer));
-                session.set_limit(limit);
-                session.tell(&mut self.engine, &self.clock, Input::Settings(settings));
-            }
-            None => {
-                self.engine.handle(self.clock.now(), Input::Settings(settings));
-                while self.engine.poll().is_some() {}
-            }
+        if let Some(session) = &mut self.session {
+            session.exchange.set_terms(settings::terms(&producer));
+            session.set_limit(limit);
         }
+        self.tell(Input::Settings(settings));
         self.producer = producer;
     }
 
@@ -292,7 +284,8 @@ impl Binding {
             exchange.from_host(&mut self.engine, self.clock.now(), line);
         }
         let dial = reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached));
-        self.session = Some(Session::new(exchange, host, framer, limit, is_stdio, self.engine.steps(), Box::pin(dial)));
+        self.session =
+            Some(Session::new(exchange, host, framer, limit, is_stdio, self.engine.steps(), Box::pin(dial)));
     }
 
     fn retire(&mut self, session: Session) {
@@ -307,21 +300,31 @@ impl Binding {
         let engine = self.engine.deadline_ms().map(|ms| self.clock.at(ms));
         let session = self.session.as_ref().and_then(Session::deadline);
         let probe = self.probes.iter().filter_map(|probe| probe.until).min();
-        let Some(next) = [engine, session, probe, self.draining].into_iter().flatten().min() else { return false };
+        let Some(next) = [engine, session, probe, self.draining].into_iter().flatten().min() else {
+            return false;
+        };
         if self.timer.deadline() != next {
             self.timer.as_mut().reset(next);
         }
         if self.timer.as_mut().poll(cx).is_pending() {
             return false;
         }
-        match &mut self.session {
-            Some(session) => session.tell(&mut self.engine, &self.clock, Input::Tick),
-            None => {
-                self.engine.handle(self.clock.now(), Input::Tick);
-                while self.engine.poll().is_some() {}
+        self.tell(Input::Tick);
+        true
+    }
+
+    /// Tells the engine something, in the session or without one. Without one nobody is answered and
+    /// nothing is forwarded: what ended is counted.
+    fn tell(&mut self, input: Input) {
+        if let Some(session) = &mut self.session {
+            return session.tell(&mut self.engine, &self.clock, input);
+        }
+        self.engine.handle(self.clock.now(), input);
+        while let Some(output) = self.engine.poll() {
+            if let Output::Ended { event_id, fate } = output {
+                self.tally.ended(&event_id, &fate);
             }
         }
-        true
     }
 }
 

@@ -253,7 +253,9 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
         Ok(next) => next,
         Err(errors) => {
             out::complain(&errors.to_string());
-            tracing::error!("the configuration was not reloaded: the file does not validate; the running one stays");
+            tracing::error!(
+                "the configuration was not reloaded: the file does not validate; the running one stays"
+            );
             return current;
         }
     };
@@ -269,7 +271,9 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
     for producer in &next.producers {
         let before = current.producers.iter().find(|before| before.name == producer.name);
         match before {
-            Some(before) if before.listen == producer.listen && house.running.contains_key(&producer.name) => {
+            Some(before)
+                if before.listen == producer.listen && house.running.contains_key(&producer.name) =>
+            {
                 house.tell(&producer.name, Order::Settings(Box::new(producer.clone())));
             }
             Some(_) => {

@@ -62,7 +62,11 @@ impl Engine {
             self.release_channel(&event);
             return self.pass(ticket);
         }
-        if event.coalesce.is_some() { self.coalesced(ticket, event) } else { self.uncoalesced(ticket, &event) }
+        if event.coalesce.is_some() {
+            self.coalesced(ticket, event);
+        } else {
+            self.uncoalesced(ticket, &event);
+        }
     }
 
     fn pass(&mut self, ticket: Ticket) {
@@ -221,7 +225,9 @@ impl Engine {
             Outcome::Appended
         } else if coalesce.deferred {
             if *through { Outcome::Appended } else { Outcome::First }
-        } else if history == History::None || (untracked && coalesce.initial && self.settings.coalesce.initial) {
+        } else if history == History::None
+            || (untracked && coalesce.initial && self.settings.coalesce.initial)
+        {
             Outcome::First
         } else {
             Outcome::Appended
@@ -248,22 +254,16 @@ impl Engine {
         let Candidate { ticket, event, coalesce, through, fingerprint, digest } = candidate;
         let now_ms = self.now.mono_ms;
         let event = event.detached();
-        let (subject, began) = match plan.subject {
-            Some(key) => (Some(key), false),
-            None => {
-                let history =
-                    if coalesce.initial && self.settings.coalesce.initial { History::None } else { History::Unknown };
-                let most = self.settings.coalesce.max_subjects;
-                (self.subjects.track(&event, &coalesce, history, most), true)
-            }
-        };
+        let began = plan.subject.is_none();
+        let subject = plan.subject.or_else(|| {
+            let initial = coalesce.initial && self.settings.coalesce.initial;
+            let history = if initial { History::None } else { History::Unknown };
+            self.subjects.track(&event, &coalesce, history, self.settings.coalesce.max_subjects)
+        });
         self.supersede(subject, &Fate::Replaced);
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
-        let answered = Receipt {
-            digest,
-            admitted_ms: now_ms,
-            answer: Answered::Ours(plan.outcome, prior.clone()),
-        };
+        let answered =
+            Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
         let batch = coalesce.deferred && !through;
         if let Some(old) = plan.occupant {
             self.vouch(old);
@@ -339,8 +339,7 @@ impl Engine {
         let event = event.detached();
         let began = plan.subject.is_none();
         let most = self.settings.coalesce.max_subjects;
-        let subject =
-            plan.subject.or_else(|| self.subjects.track(&event, &coalesce, History::Unknown, most));
+        let subject = plan.subject.or_else(|| self.subjects.track(&event, &coalesce, History::Unknown, most));
         let place = self.order.tail();
         let urgent = through || self.is_urgent(&event);
         let work = Work {

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use mcpl_codec::{Event, Lane};
 
 use crate::admission::{Claim, FeatureSets, Learned};
-use crate::refusal::Verdict;
 use crate::profile::Dedup;
+use crate::refusal::Verdict;
 use crate::settings::Settings;
 
 /// Names one event of a producer's request; the driver's, answered exactly once.
@@ -141,7 +141,7 @@ pub enum GrantFact {
 }
 
 /// A phase of one inference of the host (contract 7.2).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
     /// It runs from now.
     Started,
@@ -151,6 +151,10 @@ pub enum Phase {
 
 /// A fact for [`Engine::handle`](crate::Engine::handle).
 #[derive(Clone, Debug)]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "the largest is also the most frequent; a box would cost it an allocation"
+)]
 pub enum Input {
     /// A session began: the host's `initialize` passed.
     Began(Host),

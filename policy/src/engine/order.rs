@@ -53,6 +53,8 @@ impl Order {
 
     /// What `channel` holds without a reason, before `place`, first places first.
     pub(super) fn earlier(&self, channel: &str, place: u64) -> Vec<WorkKey> {
-        self.channels.get(channel).map_or_else(Vec::new, |held| held.range(..place).map(|(_, &key)| key).collect())
+        self.channels
+            .get(channel)
+            .map_or_else(Vec::new, |held| held.range(..place).map(|(_, &key)| key).collect())
     }
 }

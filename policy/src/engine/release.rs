@@ -37,7 +37,11 @@ impl Engine {
         if let Some(at) = expires_ms {
             self.set_expiry(key, at);
         }
-        if due { self.mark_due(key) } else { self.set_release(key) }
+        if due {
+            self.mark_due(key);
+        } else {
+            self.set_release(key);
+        }
         key
     }
 
@@ -225,7 +229,8 @@ impl Engine {
 
     /// What waited for an answer of its subject may be tried again.
     pub(super) fn unblock(&mut self, id: super::subject::SubjectKey) {
-        let behind = self.subjects.get_mut(id).map_or_else(Vec::new, |subject| std::mem::take(&mut subject.behind));
+        let behind =
+            self.subjects.get_mut(id).map_or_else(Vec::new, |subject| std::mem::take(&mut subject.behind));
         for key in behind {
             if self.works.get(key).is_some_and(|work| work.stage == Stage::Behind) {
                 self.make_ready(key);
@@ -367,6 +372,18 @@ impl Engine {
         if work.release_timer_ms.is_none() {
             let at = self.release_ms(work).max(self.busy_until().unwrap_or(0));
             self.arm_release(key, at);
+        }
+    }
+
+    /// Sets every release timer anew, for when what they were set by has changed.
+    pub(super) fn rearm_releases(&mut self) {
+        let held: Vec<WorkKey> =
+            self.works.iter().filter(|(_, work)| work.stage == Stage::Held).map(|(key, _)| key).collect();
+        for key in held {
+            if let Some(work) = self.works.get_mut(key) {
+                work.release_timer_ms = None;
+            }
+            self.set_release(key);
         }
     }
 

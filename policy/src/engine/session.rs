@@ -90,6 +90,8 @@ impl Engine {
             work.forced = false;
             work.stuck = false;
         }
+        // Busy ends with the session (contract 7.2).
+        self.rearm_releases();
     }
 
     pub(super) fn on_declared(&mut self, sets: FeatureSets) {
@@ -157,18 +159,18 @@ impl Engine {
         self.pump();
     }
 
-    pub(super) fn on_inference(&mut self, id: Box<str>, phase: Phase) {
+    pub(super) fn on_inference(&mut self, id: &str, phase: Phase) {
         let now_ms = self.now.mono_ms;
         let Some(session) = &mut self.session else { return };
         match phase {
             Phase::Started => {
                 if session.running.len() < MAX_RUNNING {
-                    session.running.insert(id);
+                    session.running.insert(id.into());
                 }
                 session.newest_started_ms = now_ms;
             }
             Phase::Ended => {
-                session.running.remove(&id);
+                session.running.remove(id);
                 self.on_flush();
             }
         }

@@ -32,7 +32,10 @@ enum Course {
 impl Course {
     fn of(refusal: &Refusal, error: Option<i64>) -> Self {
         match (&refusal.kind, error) {
-            (_, Some(code::FEATURE_SET_NOT_ENABLED | code::CAPABILITY_DENIED | code::CHANNEL_NOT_PERMITTED))
+            (
+                _,
+                Some(code::FEATURE_SET_NOT_ENABLED | code::CAPABILITY_DENIED | code::CHANNEL_NOT_PERMITTED),
+            )
             | (Kind::UnknownChannel, _) => Self::Changed,
             (Kind::Unavailable, _) if refusal.retryable != Some(false) => Self::Later(refusal.retry_after_ms),
             (Kind::Other(_) | Kind::NotPermitted, _) if refusal.retryable == Some(true) => {
@@ -44,7 +47,7 @@ impl Course {
 }
 
 impl Engine {
-    pub(super) fn on_reply(&mut self, number: u64, reply: HostReply) {
+    pub(super) fn on_reply(&mut self, number: u64, reply: &HostReply) {
         let Some(out) = self.take_out(number) else { return };
         let Some(work) = self.works.get(out.work) else { return };
         let claims = work.claims();
@@ -53,15 +56,17 @@ impl Engine {
         }
         let (subject, through) = (out.subject, self.works.get(out.work).is_some_and(|w| w.through.is_some()));
         match &reply.verdict {
-            Verdict::Accepted => self.delivered(&out, Some(&reply)),
-            Verdict::Refused { refusal, .. } if refusal.kind == Kind::Duplicate && self.is_doubtful(out.work) => {
+            Verdict::Accepted => self.delivered(&out, Some(reply)),
+            Verdict::Refused { refusal, .. }
+                if refusal.kind == Kind::Duplicate && self.is_doubtful(out.work) =>
+            {
                 self.delivered(&out, None);
             }
             Verdict::Refused { refusal, .. } if through => {
                 if refusal.kind == Kind::Duplicate {
                     self.set_history(subject, History::Some);
                 }
-                self.refused_through(&out, &reply);
+                self.refused_through(&out, reply);
             }
             Verdict::Refused { refusal, code } => match Course::of(refusal, *code) {
                 Course::Later(after_ms) => self.later(&out, after_ms),
@@ -74,7 +79,7 @@ impl Engine {
                     self.end_out(&out, fate);
                 }
             },
-            Verdict::Unreadable if through => self.refused_through(&out, &reply),
+            Verdict::Unreadable if through => self.refused_through(&out, reply),
             Verdict::Unreadable => self.later(&out, None),
         }
         if let Some(id) = subject {
@@ -232,10 +237,7 @@ impl Engine {
         } else if !out.handed {
             self.unread_again(&out, |_| {});
         } else if self.resends(lane, out.work) {
-            self.unread_again(
-                &Out { superseded: None, ..out },
-                |work| work.role = Role::InDoubt,
-            );
+            self.unread_again(&Out { superseded: None, ..out }, |work| work.role = Role::InDoubt);
         } else {
             self.end_out(&out, Fate::InDoubt);
         }

@@ -1,10 +1,8 @@
 //! From the configuration of a producer to what the engine and a session are run under (contract 2).
 
-use mcpl_codec::refusal::Kind;
 use mcpl_policy::Settings;
 use mcpl_policy::limit::LimitSettings;
-use mcpl_policy::profile::{Dedup, Profile};
-use mcpl_policy::refusal::{Classifier, Rule};
+use mcpl_policy::profile::Dedup;
 use mcpl_policy::settings::{CoalesceSettings, HostSettings, InDoubt, Mode, Position};
 
 use crate::config;
@@ -15,14 +13,6 @@ fn mode(mode: config::Mode) -> Mode {
         config::Mode::Auto => Mode::Auto,
         config::Mode::Always => Mode::Always,
         config::Mode::Off => Mode::Off,
-    }
-}
-
-fn profile(profile: config::Profile) -> Profile {
-    match profile {
-        config::Profile::Generic => Profile::Generic,
-        config::Profile::AgentFramework => Profile::AgentFramework,
-        config::Profile::CcBridge => Profile::CcBridge,
     }
 }
 
@@ -68,27 +58,11 @@ pub fn settings(producer: &config::Producer) -> Settings {
     }
 }
 
-/// The classifier of `[producer.refusals]` and the host's profile.
-pub fn classifier(producer: &config::Producer) -> Classifier {
-    let rule = |rule: &config::Rule| Rule {
-        code: rule.code,
-        message: rule.message.as_ref().map(|pattern| pattern.0.clone()),
-        reason: rule.reason.as_ref().map(|pattern| pattern.0.clone()),
-        method: rule.method.clone(),
-        refusal: Kind::from(rule.refusal.as_str()),
-        retryable: rule.retryable,
-        retry_after_ms: rule.retry_after_ms,
-        limit_bytes: rule.limit_bytes,
-    };
-    let rules = producer.refusals.rules.iter().map(rule).collect();
-    Classifier::new(rules, profile(producer.host.profile), producer.refusals.retry_after_ms)
-}
-
 /// What a session is run under.
 pub fn terms(producer: &config::Producer) -> Terms {
     Terms {
-        classifier: classifier(producer),
-        profile: profile(producer.host.profile),
+        classifier: producer.classifier(),
+        profile: producer.host.profile.into(),
         dedup: producer.host.dedup.map(|dedup| match dedup {
             config::Dedup::None => Dedup::None,
             config::Dedup::Push => Dedup::Push,

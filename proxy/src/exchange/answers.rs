@@ -75,9 +75,8 @@ impl Exchange {
     /// The host's answer, given to each of the events that passed.
     fn answer_parts(&mut self, number: u64, passed: &[usize], reply: &Reply<'_>, about: &[About]) {
         let results: Vec<&[u8]> = match reply {
-            Reply::Result(result) => {
-                raw::member(result, "results").map_or_else(Vec::new, |results| raw::elements(results).collect())
-            }
+            Reply::Result(result) => raw::member(result, "results")
+                .map_or_else(Vec::new, |results| raw::elements(results).collect()),
             Reply::Error { .. } => Vec::new(),
         };
         for (index, &at) in passed.iter().enumerate() {
@@ -106,8 +105,11 @@ impl Exchange {
         let message_id = part.and_then(|part| part.message_id.clone());
         match (result, reply) {
             (Some(result), _) => {
-                let translated =
-                    if self.structured { None } else { self.terms.classifier.translate_message(result, about) };
+                let translated = if self.structured {
+                    None
+                } else {
+                    self.terms.classifier.translate_message(result, about)
+                };
                 self.tally.refused += u64::from(translated.is_some());
                 translated.unwrap_or_else(|| result.to_vec())
             }
@@ -240,7 +242,9 @@ impl Exchange {
         let envelope = Envelope::of(line.text());
         match Reply::of(&envelope) {
             Reply::Error { raw, .. } => HostReply { verdict, text: Bytes::copy_from_slice(raw), error: true },
-            Reply::Result(result) => HostReply { verdict, text: Bytes::copy_from_slice(result), error: false },
+            Reply::Result(result) => {
+                HostReply { verdict, text: Bytes::copy_from_slice(result), error: false }
+            }
         }
     }
 }

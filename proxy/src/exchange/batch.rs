@@ -51,7 +51,12 @@ impl Batches {
 
     /// The answer to one element, as a whole response. The whole answer, if it is complete, and the step it
     /// waits for.
-    pub(super) fn answer(&mut self, number: u64, response: &[u8], after: Option<u64>) -> Option<(Line, Option<u64>)> {
+    pub(super) fn answer(
+        &mut self,
+        number: u64,
+        response: &[u8],
+        after: Option<u64>,
+    ) -> Option<(Line, Option<u64>)> {
         let batch = self.open.get_mut(&number)?;
         batch.answers.push(if batch.answers.is_empty() { b'[' } else { b',' });
         batch.answers.extend_from_slice(response);

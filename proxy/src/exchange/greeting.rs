@@ -40,7 +40,8 @@ impl Greeting {
         let coalescing = raw::only(object, "eventCoalescing").map_err(|_| Ambiguous)?;
         let admission = raw::only(object, "eventAdmission").map_err(|_| Ambiguous)?;
         let version = raw::member(object, "version").and_then(raw::string);
-        let structured = admission.and_then(|object| raw::member(object, "structuredRefusals"))
+        let structured = admission
+            .and_then(|object| raw::member(object, "structuredRefusals"))
             .is_some_and(|value| raw::kind(value) == raw::Kind::Bool(true));
         let hosts_limit = admission
             .and_then(|object| raw::member(object, "maxContentBytes"))

@@ -44,7 +44,7 @@ impl<'a> Overlong<'a> {
 }
 
 fn skip_space(text: &[u8], mut at: usize) -> usize {
-    while text.get(at).is_some_and(|byte| byte.is_ascii_whitespace()) {
+    while text.get(at).is_some_and(u8::is_ascii_whitespace) {
         at += 1;
     }
     at
@@ -104,9 +104,15 @@ mod tests {
 
     #[test]
     fn a_request_is_told_from_an_answer_by_its_top_level_only() {
-        assert_eq!(read(r#"{"jsonrpc":"2.0","id":"big","method":"m","params":{"x":"yyy"#), (Some("\"big\""), true, false));
+        assert_eq!(
+            read(r#"{"jsonrpc":"2.0","id":"big","method":"m","params":{"x":"yyy"#),
+            (Some("\"big\""), true, false)
+        );
         assert_eq!(read(r#" {"id" : 4.5 ,"result":{"method":"no","x":"y"#), (Some("4.5"), false, true));
-        assert_eq!(read(r#"{"params":{"id":1,"a":[{"b":"]}\""}]},"id":-7,"method":"#), (Some("-7"), true, false));
+        assert_eq!(
+            read(r#"{"params":{"id":1,"a":[{"b":"]}\""}]},"id":-7,"method":"#),
+            (Some("-7"), true, false)
+        );
     }
 
     #[test]
@@ -118,7 +124,9 @@ mod tests {
 
     #[test]
     fn anything_else_is_nothing() {
-        for head in ["", "[", "{", "{\"", "{\"id\"", "{\"id\":", "]]]]", "{\"a\":]]", "{\"id\":}", "nul", "{\"a\\"] {
+        for head in
+            ["", "[", "{", "{\"", "{\"id\"", "{\"id\":", "]]]]", "{\"a\":]]", "{\"id\":}", "nul", "{\"a\\"]
+        {
             assert_eq!(read(head).0, None, "{head}");
         }
     }

@@ -65,7 +65,8 @@ impl Parcel {
             (Lane::Push, Answer::Refused(ours)) => ours.push_answer(&self.id).text().to_vec(),
             (Lane::Channel, Answer::Refused(ours)) => ours.on_channel(message_id),
             (Lane::Push, Answer::Accepted { outcome, prior }) => {
-                let result = format!("{{\"accepted\":true,\"coalesce\":{}}}", coalesce(outcome, prior.as_deref()));
+                let result =
+                    format!("{{\"accepted\":true,\"coalesce\":{}}}", coalesce(outcome, prior.as_deref()));
                 answer::result(&self.id, result.as_bytes()).text().to_vec()
             }
             (Lane::Channel, Answer::Accepted { outcome, prior }) => {
@@ -79,7 +80,11 @@ impl Parcel {
                 let text = match outcome {
                     Some((outcome, prior)) if raw::kind(&text) == raw::Kind::Object => {
                         let mut splice = Splice::new(&text);
-                        splice.set_member(&text, "coalesce", coalesce(outcome, prior.as_deref()).into_bytes());
+                        splice.set_member(
+                            &text,
+                            "coalesce",
+                            coalesce(outcome, prior.as_deref()).into_bytes(),
+                        );
                         splice.finish()
                     }
                     _ => text.to_vec(),

@@ -199,8 +199,9 @@ impl Exchange {
 
     fn refuse_ambiguous(&mut self, from: Side, id: &[u8], error: i64, batch: Option<u64>) {
         let why = "members that decide what the message is are there more than once, with values that differ";
-        let data = (error == code::INVALID_PARAMS)
-            .then_some(br#"{"field":"params","reason":"repeated","refusal":"invalid","retryable":false}"#.as_slice());
+        let data = (error == code::INVALID_PARAMS).then_some(
+            br#"{"field":"params","reason":"repeated","refusal":"invalid","retryable":false}"#.as_slice(),
+        );
         self.tally.refused += 1;
         let line = answer::error(id, error, why, data);
         match batch {
@@ -245,7 +246,14 @@ impl Exchange {
         self.tell(engine, now, Input::Inference(id.into(), phase));
     }
 
-    fn channels(&mut self, engine: &mut Engine, now: Now, id: Option<&[u8]>, params: &[u8], batch: Option<u64>) {
+    fn channels(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        id: Option<&[u8]>,
+        params: &[u8],
+        batch: Option<u64>,
+    ) {
         let ids = |member| channel_ids(params, member).into_iter().map(String::from);
         let removed: Vec<String> = ids("removed").collect();
         if id.is_none() {
@@ -350,9 +358,10 @@ impl Exchange {
             });
         }
         self.gate = gate;
-        let same = left.iter().zip(&elements).all(|(left, element)| {
-            left.as_ref().is_some_and(|left| left.text() == &element[..])
-        });
+        let same = left
+            .iter()
+            .zip(&elements)
+            .all(|(left, element)| left.as_ref().is_some_and(|left| left.text() == &element[..]));
         if same {
             self.pass_on(from, line);
         } else if left.iter().any(Option::is_some) {

@@ -27,7 +27,7 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(super) fn ended(&mut self, event_id: &str, fate: &Fate) {
+    pub(crate) fn ended(&mut self, event_id: &str, fate: &Fate) {
         match fate {
             Fate::Delivered => self.delivered += 1,
             Fate::Replaced | Fate::Withdrawn => self.folded += 1,

@@ -75,7 +75,7 @@ async fn a_line_in_pieces_and_a_last_line_without_end_arrive_whole() {
         one.write_all(format!("\n{text}").as_bytes()).await.unwrap();
         drop(one);
     };
-    let (_, (lines, ended)) = tokio::join!(feed, lines(&mut other.reader));
+    let ((), (lines, ended)) = tokio::join!(feed, lines(&mut other.reader));
     assert_eq!(lines, [text, text]);
     assert!(ended);
 }
@@ -93,7 +93,7 @@ async fn a_large_message_passes_in_both_directions_at_once() {
                 assert!(end.writer.write(&mut out).await.unwrap().empty);
                 end.writer.close_write();
             };
-            let (_, (lines, ended)) = tokio::join!(write, lines(&mut end.reader));
+            let ((), (lines, ended)) = tokio::join!(write, lines(&mut end.reader));
             assert!(ended && lines.len() == 2 && lines[0] == large && lines[1] == "1");
         }
     };
@@ -115,7 +115,7 @@ async fn a_write_that_waits_can_be_dropped_without_losing_or_doubling_a_byte() {
         }
         one.writer.close_write();
     };
-    let (_, (read, ended)) = tokio::join!(write, lines(&mut other.reader));
+    let ((), (read, ended)) = tokio::join!(write, lines(&mut other.reader));
     assert!(ended && read == texts);
 }
 

@@ -50,7 +50,7 @@ async fn a_producer_that_never_listens_is_given_up_in_time_with_the_reason() {
     let began = Instant::now();
     let error =
         dial(&address(&format!("tcp://127.0.0.1:{port}")), Duration::from_millis(200)).await.unwrap_err();
-    assert!(began.elapsed() <= Duration::from_millis(1000));
+    assert!(began.elapsed() <= Duration::from_secs(1));
     let DialError::Unreachable { attempts, source, .. } = &error else { panic!("{error}") };
     assert!(*attempts > 2 && source.kind() == io::ErrorKind::ConnectionRefused, "{error}");
     assert!(error.to_string().contains(&format!("tcp://127.0.0.1:{port} was not reached within 200 ms")));
