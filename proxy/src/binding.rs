@@ -337,7 +337,7 @@ async fn reach(
     let outcome = match &producer.peer {
         config::Peer::Command(command) => {
             let spec = Spec {
-                command: command.argv.iter().map(|word| word.to_string_lossy().into_owned()).collect(),
+                command: command.argv.clone(),
                 env: command.env.iter().cloned().collect(),
                 cwd: command.cwd.clone(),
             };

@@ -1,6 +1,7 @@
 //! The producer as a child process: a process group of its own, no orphan, no zombie (contract 3.1).
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::CommandExt as _;
@@ -23,7 +24,7 @@ mod ladder;
 #[derive(Clone, Default)]
 pub struct Spec {
     /// The program and its arguments. An empty one cannot be started.
-    pub command: Vec<String>,
+    pub command: Vec<OsString>,
     /// Added to our own environment, or replacing what is there.
     pub env: BTreeMap<String, String>,
     /// Where it runs; ours if not given.
@@ -124,11 +125,11 @@ impl Child {
 
     fn spawn_with(spec: &Spec, stderr: Stderr) -> Result<(Self, Connection), SpawnError> {
         let [program, arguments @ ..] = spec.command.as_slice() else { return Err(SpawnError::Empty) };
-        let failed = |source| SpawnError::Start { program: program.clone(), source };
+        let failed = |source| SpawnError::Start { program: program.to_string_lossy().into_owned(), source };
         if let Some(cwd) = &spec.cwd {
             // The system reports a missing directory as it does a missing program.
             std::fs::read_dir(cwd).map_err(|source| SpawnError::Cwd {
-                program: program.clone(),
+                program: program.to_string_lossy().into_owned(),
                 cwd: cwd.clone(),
                 source,
             })?;

@@ -13,6 +13,8 @@ mod parcel;
 mod request;
 mod routes;
 mod tally;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{HashMap, VecDeque};
 

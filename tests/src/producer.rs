@@ -26,7 +26,7 @@ pub enum Render {
 #[derive(Debug, Clone)]
 pub struct ProducerScript(Arc<Mutex<State>>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct State {
     renders: VecDeque<Render>,
     mcpl: Value,
@@ -49,6 +49,11 @@ impl Default for ProducerScript {
 }
 
 impl ProducerScript {
+    /// A script of its own that begins where this one stands.
+    fn fork(&self) -> Self {
+        Self(Arc::new(Mutex::new(self.0.lock().unwrap().clone())))
+    }
+
     /// The answer to the next `push/render`; without one it is the text `RENDERED`.
     pub fn render(&self, render: Render) {
         self.0.lock().unwrap().renders.push_back(render);
@@ -103,9 +108,10 @@ pub struct Producer {
 }
 
 impl Producer {
-    /// A producer on a connection that the program made.
+    /// A producer on a connection that the program made; it begins with a copy of `script`.
     pub fn on(stream: TcpStream, script: &ProducerScript) -> Self {
-        Self { peer: on_tcp("producer", stream, script.clone()), script: script.clone() }
+        let script = script.fork();
+        Self { peer: on_tcp("producer", stream, script.clone()), script }
     }
 
     /// Ends its connection.

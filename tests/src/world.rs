@@ -27,7 +27,7 @@ pub struct World {
     tables: Vec<(String, String)>,
     keys: String,
     program: Option<Program>,
-    /// What its producer does by itself, in every session.
+    /// What its producer does by itself when a session begins; each session's producer has a copy.
     pub producer: ProducerScript,
 }
 

@@ -62,10 +62,16 @@ impl Link {
         self.framer.set_limit(limit);
     }
 
-    /// The next frame, read if it must be.
-    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Came {
+    /// The next frame; where none is at hand, and `fresh` says so, something is read first.
+    ///
+    /// One read a turn, whose frames are written on before the next: a pipeline in which both peers work,
+    /// where many reads at a time would make them wait for each other.
+    pub(super) fn poll_frame(&mut self, cx: &mut Context<'_>, fresh: bool) -> Came {
         if let Some(frame) = self.framer.next() {
             return Came::Frame(frame);
+        }
+        if !fresh {
+            return Came::Nothing;
         }
         while self.input == Way::Open {
             match self.reader.poll_read(cx, &mut self.framer) {

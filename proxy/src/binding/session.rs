@@ -186,7 +186,7 @@ impl Session {
             if !self.may_read(side) {
                 return turn > 0;
             }
-            match self.link(side).poll_frame(cx) {
+            match self.link(side).poll_frame(cx, turn == 0) {
                 Came::Nothing => return turn > 0,
                 Came::End => {
                     self.close(engine, clock);

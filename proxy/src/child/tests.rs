@@ -1,3 +1,4 @@
+use std::ffi::OsString;
 use std::io::Read as _;
 use std::time::Duration;
 
@@ -9,7 +10,7 @@ use super::*;
 use crate::outbox::Outbox;
 
 fn shell(script: &str) -> Spec {
-    Spec { command: ["sh", "-c", script].map(str::to_owned).to_vec(), ..Spec::default() }
+    Spec { command: ["sh", "-c", script].map(OsString::from).to_vec(), ..Spec::default() }
 }
 
 fn start(script: &str) -> (Child, Connection) {
@@ -104,8 +105,7 @@ async fn env_and_cwd_are_given_to_it() {
 
 #[tokio::test]
 async fn a_command_that_cannot_start_says_why() {
-    let spec =
-        |program: &str| Spec { command: vec![program.to_owned(), "secret".to_owned()], ..Spec::default() };
+    let spec = |program: &str| Spec { command: vec![program.into(), "secret".into()], ..Spec::default() };
     let error = Child::spawn(&spec("/no/such/program")).unwrap_err().to_string();
     assert!(
         error.contains("/no/such/program") && error.contains("PATH") && !error.contains("secret"),

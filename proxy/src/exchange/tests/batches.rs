@@ -1,0 +1,86 @@
+//! JSON-RPC batches (contract 3.3).
+
+use super::{Bench, at, id, push};
+
+const PLAIN: &str = r#"{"jsonrpc":"2.0","id":"u","method":"push/event","params":{"featureSet":"doc","eventId":"u","payload":{"content":[]}}}"#;
+const OTHER: &str = r#"{"jsonrpc":"2.0","id":"rq","method":"sampling/createMessage","params":{"x":1.0}}"#;
+
+#[test]
+fn an_event_in_a_batch_is_taken_out_and_the_batch_answered_as_one() {
+    let mut bench = Bench::open();
+    bench.from_producer(&format!("[{}, {OTHER} ,{PLAIN}]", push("\"ev\"", "a", "k", "A")));
+    let given = bench.host();
+    assert_eq!(given.len(), 1);
+    assert!(given[0].starts_with('[') && given[0].contains(OTHER) && given[0].contains(PLAIN));
+    assert!(!given[0].contains("\"ev\""));
+    assert!(bench.producer().is_empty());
+    // The host may answer in one array, or one by one.
+    bench.from_host(r#"[{"jsonrpc":"2.0","id":"rq","result":{"n":1.0}}]"#);
+    assert!(bench.producer().is_empty());
+    bench.from_host(r#"{"jsonrpc":"2.0","id":"u","error":{"code":-32602,"message":"bad"}}"#);
+    let told = bench.producer();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].starts_with('[') && told[0].ends_with(']'));
+    for part in [
+        r#""id":"ev","result":{"accepted":true"#,
+        r#"{"jsonrpc":"2.0","id":"rq","result":{"n":1.0}}"#,
+        r#""refusal":"invalid""#,
+    ] {
+        assert!(told[0].contains(part), "{part} in {}", told[0]);
+    }
+}
+
+#[test]
+fn an_answer_to_a_batch_element_beside_others_leaves_the_others() {
+    let mut bench = Bench::open();
+    bench.from_producer(&format!("[{}]", push("\"ev\"", "a", "k", "A")));
+    let told = bench.producer();
+    assert!(told[0].starts_with('[') && told[0].contains("\"first\""));
+    assert!(bench.host().is_empty(), "nothing is left to pass");
+    bench.from_producer(&format!("[{PLAIN}]"));
+    assert_eq!(bench.host(), [format!("[{PLAIN}]")], "untouched where nothing was taken");
+    bench.from_host(r#"[{"jsonrpc":"2.0","id":"mine","result":1e2},{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}]"#);
+    let told = bench.producer();
+    assert_eq!(told.len(), 2);
+    assert!(told.contains(&r#"[{"jsonrpc":"2.0","id":"mine","result":1e2}]"#.to_owned()), "{told:?}");
+    assert!(
+        told.contains(&r#"[{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}]"#.to_owned()),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_batch_with_events_is_answered_even_when_the_session_ends() {
+    let mut bench = Bench::open();
+    bench.from_producer(&format!("[{PLAIN},{}]", push("\"ev\"", "a", "k", "A")));
+    bench.host();
+    bench.end();
+    let told = bench.producer();
+    assert_eq!(told.len(), 1);
+    assert!(told[0].contains("-32000") && told[0].contains("\"first\""));
+}
+
+#[test]
+fn an_ambiguous_element_is_refused_in_the_batch_and_the_rest_goes_on() {
+    let mut bench = Bench::open();
+    bench.from_producer(&format!(
+        r#"[{{"jsonrpc":"2.0","id":"two","method":"x","method":"push/event","params":{{}}}},{PLAIN}]"#
+    ));
+    assert_eq!(bench.host(), [format!("[{PLAIN}]")]);
+    bench.from_host(r#"{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}"#);
+    let told = bench.producer();
+    assert!(told[0].contains("-32600") && told[0].contains("\"u\""), "{told:?}");
+}
+
+#[test]
+fn ten_thousand_events_in_one_batch_are_one_answer() {
+    let mut bench = Bench::open();
+    let events: Vec<String> =
+        (0..10_000).map(|n| push(&n.to_string(), &format!("e{n}"), &format!("k{n}"), "A")).collect();
+    bench.from_producer(&format!("[{}]", events.join(",")));
+    let told = bench.producer();
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].matches("\"first\"").count(), 10_000);
+    assert_eq!(id("{}"), "none");
+    assert!(at(&told[0], &["id"]).is_none());
+}

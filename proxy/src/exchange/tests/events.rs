@@ -1,0 +1,144 @@
+//! Events and their answers (contract 5, 6, 8).
+
+use mcpl_policy::Input;
+
+use super::{Bench, at, id, incoming, message, push};
+
+#[test]
+fn a_held_event_is_answered_in_the_spelling_of_its_id_and_forwarded_without_coalesce() {
+    let mut bench = Bench::open();
+    for spelled in ["12345678901234567890123", "1.50", "0", "\"x\\u0041\"", "-7"] {
+        bench.from_producer(&push(
+            spelled,
+            &format!("e{}", spelled.len()),
+            &format!("k{}", spelled.len()),
+            "A",
+        ));
+        let told = bench.producer();
+        assert_eq!((told.len(), id(&told[0]).as_str()), (1, spelled));
+        assert_eq!(at(&told[0], &["result", "coalesce", "outcome"]), Some("\"first\""));
+    }
+    assert!(bench.host().is_empty());
+    bench.tell(Input::Flush);
+    let given = bench.host();
+    assert_eq!(given.len(), 5);
+    for line in given {
+        assert_eq!(at(&line, &["method"]), Some("\"push/event\""));
+        assert!(!line.contains("coalesce"), "{line}");
+        assert!(id(&line).starts_with("\"mcpl-sidecar/r/"));
+    }
+}
+
+#[test]
+fn an_uncoalesced_event_and_its_acceptance_keep_their_bytes() {
+    let mut bench = Bench::open();
+    let event = r#"{"id":7.0,"params":{"featureSet":"doc","eventId":"a","n":1.0,"payload":{"content":[]}},"method":"push/event","jsonrpc":"2.0"}"#;
+    bench.from_producer(event);
+    assert_eq!(bench.host(), [event]);
+    let answer = r#"{"jsonrpc":"2.0","result":{"accepted":true,"x":1.00},"id":7.0}"#;
+    bench.from_host(answer);
+    assert_eq!(bench.producer(), [answer]);
+}
+
+#[test]
+fn an_english_error_becomes_a_classified_refusal_and_says_what_the_host_said() {
+    let mut bench = Bench::open();
+    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.from_host(
+        r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"storage failure","data":{"n":1.0}}}"#,
+    );
+    let told = bench.producer();
+    assert_eq!(at(&told[0], &["error", "code"]), Some("-32030"));
+    assert_eq!(at(&told[0], &["error", "message"]), Some("\"storage failure\""));
+    assert_eq!(at(&told[0], &["error", "data", "refusal"]), Some("\"unavailable\""));
+    assert_eq!(at(&told[0], &["error", "data", "retryAfterMs"]), Some("1000"));
+    assert_eq!(at(&told[0], &["error", "data", "n"]), Some("1.0"));
+    assert_eq!(at(&told[0], &["error", "data", "host", "code"]), Some("-32000"));
+}
+
+#[test]
+fn two_answers_to_one_event_are_two_for_the_producer_only_if_the_host_sent_two() {
+    let mut bench = Bench::open();
+    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.host();
+    let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
+    bench.from_host(refusal);
+    bench.from_host(refusal);
+    let told = bench.producer();
+    assert_eq!(told.len(), 2);
+    assert_eq!(told[1], refusal, "the second answers nothing we know of: it passes");
+}
+
+#[test]
+fn a_mixed_batch_of_messages_is_one_answer_in_message_order() {
+    let mut bench = Bench::open();
+    bench.from_producer(&incoming(
+        "9",
+        &[message("A", Some("a")), message("B", None), message("C", Some("c"))],
+    ));
+    let given = bench.host();
+    // B belongs to the channel that holds A, so A goes first, then B alone in the producer's own request.
+    assert_eq!(given.len(), 2);
+    assert_eq!(id(&given[1]), "9");
+    assert!(given[1].contains("\"x\":1.0") && given[1].contains("\"B\"") && !given[1].contains("\"C\""));
+    assert!(bench.producer().is_empty(), "the answer waits for the host's part");
+    bench.from_host(
+        r#"{"jsonrpc":"2.0","id":9,"result":{"results":[{"messageId":"B","accepted":true,"n":2.0}]}}"#,
+    );
+    let told = bench.producer();
+    assert_eq!(
+        at(&told[0], &["result", "results"]),
+        Some(
+            r#"[{"messageId":"A","accepted":true,"coalesce":{"outcome":"first"}},{"messageId":"B","accepted":true,"n":2.0},{"messageId":"C","accepted":true,"coalesce":{"outcome":"first"}}]"#
+        )
+    );
+}
+
+#[test]
+fn when_the_session_ends_every_event_still_open_is_answered_once() {
+    let mut bench = Bench::open();
+    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.from_producer(&incoming("2", &[message("A", None), message("B", None)]));
+    bench.from_producer(&incoming("3", &[message("C", Some("c")), message("D", None)]));
+    bench.host();
+    bench.end();
+    let told = bench.producer();
+    let ids: Vec<String> = told.iter().map(|line| id(line)).collect();
+    assert_eq!(ids, ["1", "2", "3"]);
+    assert_eq!(at(&told[0], &["error", "code"]), Some("-32000"));
+    assert!(at(&told[0], &["error", "data"]).is_none(), "no classification");
+    assert_eq!(at(&told[1], &["error", "code"]), Some("-32000"));
+    assert!(told[2].contains(r#"{"messageId":"C","accepted":true"#), "what was accepted stays accepted");
+    bench.end();
+    assert!(bench.producer().is_empty());
+}
+
+#[test]
+fn messages_of_no_event_shape_are_the_hosts_to_judge() {
+    let mut bench = Bench::open();
+    for params in ["{\"messages\":[]}", "{\"messages\":7}", "{}", "null", "[]"] {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"channels/incoming","params":{params}}}"#);
+        bench.from_producer(&line);
+        assert_eq!(bench.host(), [line]);
+        let answer = r#"{"jsonrpc":"2.0","id":5,"result":{"results":[]}}"#;
+        bench.from_host(answer);
+        assert_eq!(bench.producer(), [answer]);
+    }
+}
+
+#[test]
+fn an_event_nobody_can_answer_passes_behind_what_its_channel_holds() {
+    let mut bench = Bench::open();
+    bench.from_producer(&incoming("1", &[message("A", Some("a"))]));
+    bench.producer();
+    for absent in ["", "\"id\":null,"] {
+        let line = format!(
+            r#"{{"jsonrpc":"2.0",{absent}"method":"channels/incoming","params":{{"messages":[{}]}}}}"#,
+            message("N", Some(""))
+        );
+        bench.from_producer(&line);
+        let given = bench.host();
+        assert_eq!(given.last(), Some(&line));
+    }
+    assert!(bench.producer().is_empty());
+}
