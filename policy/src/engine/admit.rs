@@ -49,6 +49,7 @@ struct Candidate {
 
 impl Engine {
     pub(super) fn on_event(&mut self, arrival: Arrival) {
+        self.arrivals += 1;
         let Arrival { ticket, answerable, event } = arrival;
         let stance = self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance);
         if stance == Stance::Apart {
@@ -265,6 +266,9 @@ impl Engine {
         let answered =
             Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
         let batch = coalesce.deferred && !through;
+        if !through {
+            self.end_set_aside(subject, &Fate::Replaced);
+        }
         if let Some(old) = plan.occupant {
             self.vouch(old);
             if !through {
@@ -293,6 +297,7 @@ impl Engine {
                 began_subject: began && subject.is_some(),
             }),
             place,
+            arrived: self.arrivals,
             first_ms,
             changed_ms: now_ms,
             not_before_ms: 0,
@@ -329,6 +334,9 @@ impl Engine {
             self.vouch(old);
             if told && through { self.set_aside(old) } else { self.end(old, Fate::Withdrawn) }
         }
+        if !(told && through) {
+            self.end_set_aside(plan.subject, &Fate::Withdrawn);
+        }
         if !told {
             if let Some(key) = plan.subject {
                 self.subjects.settle(key);
@@ -352,6 +360,7 @@ impl Engine {
                 began_subject: began && subject.is_some(),
             }),
             place,
+            arrived: self.arrivals,
             first_ms: now_ms,
             changed_ms: now_ms,
             not_before_ms: 0,
@@ -440,6 +449,7 @@ impl Engine {
         self.held_bytes = self.held_bytes - work.bytes() + event.raw.len() as u64;
         let before = std::mem::replace(&mut work.event, event);
         work.role = Role::Occupant { batch };
+        work.arrived = self.arrivals;
         work.changed_ms = now_ms;
         work.expires_ms = expires_ms;
         (work.fingerprint, work.digest) = identity;

@@ -6,6 +6,7 @@ use super::Engine;
 use super::input::Stance;
 use super::out::Out;
 use super::output::{Fate, Output};
+use super::subject::SubjectKey;
 use super::timer::Timer;
 use super::work::{Role, Stage, Work, WorkKey};
 use crate::admission::Standing;
@@ -108,6 +109,23 @@ impl Engine {
             && subject.occupant == Some(key)
         {
             subject.occupant = None;
+        }
+    }
+
+    /// An accepted occurrence is newer than what write-throughs of its subject have set aside: that ends,
+    /// whatever the host says of them.
+    pub(super) fn end_set_aside(&mut self, subject: Option<SubjectKey>, fate: &Fate) {
+        let Some(id) = subject else { return };
+        if self.subjects.get(id).is_none_or(|subject| subject.out == 0) {
+            return;
+        }
+        let out: Vec<WorkKey> =
+            self.outs.values().filter(|out| out.subject == Some(id)).map(|out| out.work).collect();
+        for key in out {
+            let through = self.works.get_mut(key).and_then(|work| work.through.as_mut());
+            if let Some(displaced) = through.and_then(|through| through.displaced.take()) {
+                self.end(displaced, fate.clone());
+            }
         }
     }
 
@@ -228,7 +246,7 @@ impl Engine {
     }
 
     /// What waited for an answer of its subject may be tried again.
-    pub(super) fn unblock(&mut self, id: super::subject::SubjectKey) {
+    pub(super) fn unblock(&mut self, id: SubjectKey) {
         let behind =
             self.subjects.get_mut(id).map_or_else(Vec::new, |subject| std::mem::take(&mut subject.behind));
         for key in behind {

@@ -127,12 +127,24 @@ impl Engine {
                 self.outputs.push_back(Output::Answer { ticket, answer: receipt.answer(), after });
             }
             self.receipts.remember(work.fingerprint, receipt);
+            let fate = if work.outcome == Outcome::Noted { Fate::Withdrawn } else { Fate::Replaced };
             if let Some(displaced) = through.displaced {
-                let fate = if work.outcome == Outcome::Noted { Fate::Withdrawn } else { Fate::Replaced };
-                self.end(displaced, fate);
+                self.end(displaced, fate.clone());
             }
+            self.end_older(&work, &fate);
         }
         self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate: Fate::Delivered });
+    }
+
+    /// What came back to the subject while this one was out is older than it.
+    fn end_older(&mut self, work: &Work, fate: &Fate) {
+        self.end_set_aside(work.subject, fate);
+        let occupant = work.subject.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
+        if let Some(key) = occupant
+            && self.works.get(key).is_some_and(|older| older.arrived < work.arrived)
+        {
+            self.end(key, fate.clone());
+        }
     }
 
     /// A write-through the host did not take leaves everything as it was (contract 5, 8.4).

@@ -65,6 +65,8 @@ pub(super) struct Work {
     pub(super) through: Option<Through>,
     /// Its place in the order of everything held.
     pub(super) place: u64,
+    /// Which of all events it was.
+    pub(super) arrived: u64,
     /// When its subject first held unread work.
     pub(super) first_ms: u64,
     /// When its subject last changed.

@@ -51,10 +51,7 @@ impl Exchange {
 
     /// The host's answer as a whole, classified: the events all passed.
     fn answer_whole(&mut self, number: u64, envelope: &Envelope<'_>, line: &Line, about: &[About]) -> Course {
-        let Some(parcel) = self.parcels.remove(&number) else { return Course::Pass };
-        if let Some(kept) = &parcel.line {
-            self.kept_bytes -= kept.text().len();
-        }
+        let Some(parcel) = self.drop_parcel(number) else { return Course::Pass };
         let translated = if self.structured {
             None
         } else {
@@ -255,6 +252,6 @@ fn about(engine: &Engine, part: &Part) -> About {
     About {
         content_bytes: if part.content_bytes > MEASURED_BYTES { part.content_bytes } else { 0 },
         unregistered: channel.is_some_and(|channel| engine.is_unregistered(channel)),
-        coalesced: false,
+        coalesced: part.coalesced,
     }
 }

@@ -2,14 +2,17 @@
 
 use bytes::Bytes;
 use mcpl_codec::{Envelope, Event, Fault, Lane, Line, Splice, raw};
-use mcpl_policy::engine::{Answer, Arrival, Taught, Ticket};
+use mcpl_policy::engine::{Answer, Arrival, Stance, Taught, Ticket};
 use mcpl_policy::refusal::{Ours, Shortage};
 use mcpl_policy::{Engine, Input, Now};
 
 use super::parcel::{Parcel, Part, State};
-use super::request::{Asked, MAX_PENDING, Pending};
+use super::request::{Asked, Pending};
 use super::routes::Course;
 use super::{Exchange, MAX_KEPT_BYTES, Side};
+
+/// When to come again while too many requests wait for the host, in ms.
+const BUSY_MS: u64 = 1_000;
 
 impl Exchange {
     pub(super) fn events(
@@ -49,14 +52,6 @@ impl Exchange {
                 return self.seal(number, line, &params);
             }
         };
-        if self.parcels.len() > MAX_PENDING {
-            for (at, event) in events.iter().enumerate() {
-                self.add_part(number, event, State::Open);
-                let ours = Ours::Unavailable(Shortage::Room, 1_000);
-                self.settle_part(number, at, Answer::Refused(ours), None);
-            }
-            return self.seal(number, line, &params);
-        }
         for (at, event) in events.into_iter().enumerate() {
             self.add_part(number, &event, State::Open);
             let ticket = self.number();
@@ -84,8 +79,10 @@ impl Exchange {
     }
 
     fn add_part(&mut self, number: u64, event: &Event, state: State) {
+        let coalesced = self.stance == Stance::Aside && event.coalesce.is_some();
         if let Some(parcel) = self.parcels.get_mut(&number) {
             parcel.parts.push(Part {
+                coalesced,
                 taught: Taught::of(event),
                 message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
                 content_bytes: event.content.as_ref().map_or(0, Bytes::len),
@@ -112,7 +109,9 @@ impl Exchange {
         }
         let id = Bytes::copy_from_slice(&parcel.id);
         // The parcel answers its batch itself.
-        self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None });
+        if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None }) {
+            return self.pass_unread(number, &passed, all);
+        }
         if passed.len() == all {
             return Course::Pass;
         }
@@ -123,6 +122,30 @@ impl Exchange {
             splice.keep_elements(messages, |at| passed.contains(&at));
         }
         Course::Rewritten(Line::from_vec(splice.finish()))
+    }
+
+    /// Too many requests wait for the host: what is left of this one passes without a note of it, and its
+    /// answer comes back as it is; a request that is partly answered here is refused instead.
+    fn pass_unread(&mut self, number: u64, passed: &[usize], all: usize) -> Course {
+        if passed.len() == all && self.parcels.get(&number).is_some_and(|parcel| parcel.batch.is_none()) {
+            self.drop_parcel(number);
+            return Course::Pass;
+        }
+        for &at in passed {
+            let ours = Ours::Unavailable(Shortage::Room, BUSY_MS);
+            self.settle_part(number, at, Answer::Refused(ours), None);
+        }
+        self.finish(number);
+        Course::Taken
+    }
+
+    /// Takes a parcel out, and gives back what was kept for it.
+    pub(super) fn drop_parcel(&mut self, number: u64) -> Option<Parcel> {
+        let parcel = self.parcels.remove(&number)?;
+        if let Some(line) = &parcel.line {
+            self.kept_bytes -= line.text().len();
+        }
+        Some(parcel)
     }
 
     /// The engine answered an event.
@@ -158,10 +181,7 @@ impl Exchange {
         if !self.parcels.get(&number).is_some_and(Parcel::is_done) {
             return;
         }
-        let Some(parcel) = self.parcels.remove(&number) else { return };
-        if let Some(line) = &parcel.line {
-            self.kept_bytes -= line.text().len();
-        }
+        let Some(parcel) = self.drop_parcel(number) else { return };
         let (batch, after) = (parcel.batch, parcel.after);
         let line = parcel.answer();
         match batch {

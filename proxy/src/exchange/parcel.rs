@@ -12,6 +12,8 @@ pub(super) struct Part {
     pub(super) message_id: Option<Bytes>,
     /// The bytes of its content.
     pub(super) content_bytes: usize,
+    /// The host gets it with its `coalesce` (contract 4.3).
+    pub(super) coalesced: bool,
     pub(super) state: State,
 }
 

@@ -72,11 +72,14 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    pub(crate) fn add(&mut self, pending: Pending) {
-        if self.count < MAX_PENDING {
+    /// False: there are too many already, and this one is not remembered.
+    pub(crate) fn add(&mut self, pending: Pending) -> bool {
+        let fits = self.count < MAX_PENDING;
+        if fits {
             self.count += 1;
             self.pending.entry(Id::of(&pending.id)).or_default().push(pending);
         }
+        fits
     }
 
     pub(crate) fn len(&self) -> usize {
