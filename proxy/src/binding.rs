@@ -212,9 +212,12 @@ impl Binding {
     }
 
     fn is_drained(&self) -> bool {
-        let load = self.engine.load();
         self.draining.is_some_and(|until| {
-            self.session.is_none() || (load.held == 0 && load.out == 0) || Instant::now() >= until
+            let done = || {
+                let load = self.engine.load();
+                load.held == 0 && load.out == 0
+            };
+            self.session.is_none() || done() || Instant::now() >= until
         })
     }
 

@@ -32,6 +32,7 @@ use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
 pub use self::request::MAX_PENDING;
 use self::request::Requests;
+pub use self::routes::MAX_ELEMENTS;
 pub use self::tally::Tally;
 
 /// One of the two peers.

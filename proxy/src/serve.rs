@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::{JoinSet, LocalSet};
+use tokio::task::{JoinHandle, JoinSet, LocalSet};
 
 use crate::binding::{Binding, Entrance, Order, Outcome};
 use crate::cli::{WrapOptions, exit, out};
@@ -102,15 +102,20 @@ impl Signals {
 
 /// A binding that runs.
 struct Running {
+    /// Which of all that ran: one of a name may drain while the next begins.
+    number: u64,
     orders: mpsc::Sender<Order>,
-    listener: Option<tokio::task::AbortHandle>,
+    listener: Option<JoinHandle<()>>,
 }
 
 /// Every binding of a configuration.
 #[derive(Default)]
 struct House {
     running: HashMap<String, Running>,
-    tasks: JoinSet<(String, Outcome)>,
+    begun: u64,
+    /// Who drains hears no further order; the channel is kept open for as long.
+    draining: Vec<mpsc::Sender<Order>>,
+    tasks: JoinSet<(String, u64, Outcome)>,
 }
 
 impl House {
@@ -131,13 +136,14 @@ impl House {
                 tracing::info!(producer = %name, at = ?listener.local(), "listening");
                 let (found, connections) = mpsc::channel(BACKLOG);
                 let task = tokio::task::spawn_local(accept(listener, found));
-                (Entrance::Many(connections), Some(task.abort_handle()))
+                (Entrance::Many(connections), Some(task))
             }
         };
         let binding = Binding::new(producer, entrance, heard);
-        let bound = name.clone();
-        self.tasks.spawn_local(async move { (bound, binding.serve().await) });
-        self.running.insert(name, Running { orders, listener });
+        self.begun += 1;
+        let (bound, number) = (name.clone(), self.begun);
+        self.tasks.spawn_local(async move { (bound, number, binding.serve().await) });
+        self.running.insert(name, Running { number, orders, listener });
         Ok(())
     }
 
@@ -149,13 +155,16 @@ impl House {
         }
     }
 
-    fn close(&mut self, name: &str) {
+    /// Lets a binding drain. Its address is free when this returns.
+    async fn close(&mut self, name: &str) {
         self.tell(name, Order::Drain);
-        if let Some(running) = self.running.remove(name)
-            && let Some(listener) = running.listener
-        {
+        let Some(running) = self.running.remove(name) else { return };
+        if let Some(listener) = running.listener {
             listener.abort();
+            // It ends as it was told to, with nothing to say.
+            let _ = listener.await;
         }
+        self.draining.push(running.orders);
     }
 
     fn tell_all(&self, order: impl Fn() -> Order) {
@@ -208,8 +217,11 @@ async fn serve(config: Config, path: PathBuf) -> u8 {
         tokio::select! {
             done = house.tasks.join_next() => match done {
                 None => return 0,
-                Some(Ok((name, outcome))) => {
-                    house.running.remove(&name);
+                Some(Ok((name, number, outcome))) => {
+                    if house.running.get(&name).is_some_and(|running| running.number == number) {
+                        house.running.remove(&name);
+                    }
+                    house.draining.retain(|orders| !orders.is_closed());
                     if outcome.held > 0 {
                         tracing::warn!(producer = %name, held = outcome.held, "accepted work is lost with this process");
                     }
@@ -265,7 +277,7 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
     let kept = |config: &Config, name: &str| config.producers.iter().any(|producer| producer.name == name);
     for producer in &current.producers {
         if !kept(&next, &producer.name) {
-            house.close(&producer.name);
+            house.close(&producer.name).await;
         }
     }
     for producer in &next.producers {

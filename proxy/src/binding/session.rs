@@ -260,6 +260,11 @@ impl Session {
     pub(super) fn close(&mut self, engine: &mut Engine, clock: &Clock) {
         if !self.closed {
             self.closed = true;
+            // What was not handed over is held again (contract 7.4), so it must not leave any more.
+            let unsent: Vec<u64> = self.host.outbox.unstarted().collect();
+            for number in unsent {
+                self.host.outbox.withdraw(number);
+            }
             self.exchange.end(engine, clock.now());
             self.carry();
         }

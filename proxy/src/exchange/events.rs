@@ -8,7 +8,7 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::parcel::{Parcel, Part, State};
 use super::request::{Asked, Pending};
-use super::routes::Course;
+use super::routes::{Course, MAX_ELEMENTS};
 use super::{Exchange, MAX_KEPT_BYTES, Side};
 
 /// When to come again while too many requests wait for the host, in ms.
@@ -119,7 +119,7 @@ impl Exchange {
         if let Some(messages) = raw::member(params, "messages")
             && let Some(messages) = within(line, params, messages)
         {
-            splice.keep_elements(messages, |at| passed.contains(&at));
+            splice.keep_elements(messages, |at| passed.binary_search(&at).is_ok());
         }
         Course::Rewritten(Line::from_vec(splice.finish()))
     }
@@ -201,8 +201,12 @@ fn read(lane: Lane, params: &Bytes) -> Option<Result<Vec<Event>, Fault>> {
         let reason = "is there more than once, with values that differ; send it once";
         return Some(Err(Fault { field: "messages".into(), reason: reason.into() }));
     };
+    let messages = messages?;
+    if raw::elements(messages).nth(MAX_ELEMENTS).is_some() {
+        return None;
+    }
     let events: Vec<Event> =
-        raw::elements(messages?).map(|message| Event::message(params.slice_ref(message))).collect();
+        raw::elements(messages).map(|message| Event::message(params.slice_ref(message))).collect();
     (!events.is_empty()).then_some(Ok(events))
 }
 

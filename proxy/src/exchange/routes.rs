@@ -11,6 +11,10 @@ use super::greeting::Greeting;
 use super::request::{Asked, Pending};
 use super::{Deed, Exchange, Side};
 
+/// Elements of a JSON-RPC batch, and messages of a `channels/incoming`, that are looked at; a request with
+/// more passes unread.
+pub const MAX_ELEMENTS: usize = 65_536;
+
 /// What becomes of a message.
 pub(super) enum Course {
     /// On to the other peer, in its own bytes.
@@ -97,7 +101,9 @@ impl Exchange {
     ) -> Course {
         let Some(method) = envelope.method else {
             return match envelope.id {
-                Some(id) if !envelope.repeated => self.take_answer(engine, now, from, id, envelope, line),
+                Some(id) if raw::only(line.text(), "id").is_ok() => {
+                    self.take_answer(engine, now, from, id, envelope, line)
+                }
                 _ => Course::Pass,
             };
         };
@@ -286,7 +292,13 @@ impl Exchange {
             return Course::Taken;
         }
         let Some(pending) = self.requests(from.other()).take(id) else { return Course::Pass };
-        match pending.asked {
+        let asked = match pending.asked {
+            // Of two readings of an answer none is ours to choose (contract 3.3): it passes, and counts.
+            Asked::Events(parcel) => Asked::Events(parcel),
+            _ if envelope.repeated => Asked::Other,
+            asked => asked,
+        };
+        match asked {
             Asked::Other => {}
             Asked::Initialize => {
                 let sets = FeatureSets::of(envelope.result.unwrap_or(b"null"));
@@ -328,6 +340,14 @@ impl Exchange {
     }
 
     fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
+        if raw::elements(line.text()).nth(MAX_ELEMENTS).is_some() {
+            tracing::warn!(
+                from = from.as_str(),
+                most = MAX_ELEMENTS,
+                "a batch of more elements passes unread"
+            );
+            return self.pass_on(from, line);
+        }
         let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
         let is_event = |element: &Bytes| {
             let method = Envelope::of(element).method_name();

@@ -84,3 +84,27 @@ fn ten_thousand_events_in_one_batch_are_one_answer() {
     assert_eq!(id("{}"), "none");
     assert!(at(&told[0], &["id"]).is_none());
 }
+
+#[test]
+fn a_batch_of_more_elements_than_are_looked_at_passes_unread() {
+    let mut bench = Bench::open();
+    let event = push("\"ev\"", "a", "k", "A");
+    let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS));
+    bench.from_producer(&line);
+    assert_eq!(bench.host(), [line]);
+    let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS - 1));
+    bench.from_producer(&line);
+    assert!(bench.producer()[0].contains("\"first\""), "the last that is looked at");
+}
+
+#[test]
+fn an_answer_with_two_readings_passes_and_counts_as_the_answer() {
+    let mut bench = Bench::open();
+    bench.from_producer(PLAIN);
+    bench.host();
+    let twice = r#"{"jsonrpc":"2.0","id":"u","result":{"accepted":true},"result":{"accepted":false}}"#;
+    bench.from_host(twice);
+    assert_eq!(bench.producer(), [twice]);
+    bench.end();
+    assert!(bench.producer().is_empty(), "answered already");
+}

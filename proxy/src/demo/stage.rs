@@ -1,0 +1,201 @@
+//! The two performances of one script: over a plain pipe, and through the sidecar.
+
+use std::cell::Cell;
+use std::io;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncRead, AsyncWrite, duplex};
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use super::host::{Given, Host};
+use super::peer;
+use super::producer::Producer;
+use super::script::{Event, Scene, Step};
+use crate::binding::{Binding, Entrance};
+use crate::config::{self, Purpose};
+use crate::exchange::Tally;
+use crate::transport::Connection;
+
+/// The producer sends again what it may, where it is told a time up to this.
+const PATIENCE_MS: u64 = 1_000;
+const PIPE_BYTES: usize = 64 * 1024;
+const SETTINGS: &str = include_str!("demo.toml");
+
+/// Why the demonstration could not be given.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Mishap {
+    /// A connection failed.
+    #[error("a connection of the demonstration failed: {0}")]
+    Connection(#[from] io::Error),
+    /// The settings do not validate.
+    #[error("{0}")]
+    Settings(#[from] config::Errors),
+    /// A task of it panicked.
+    #[error("a part of the demonstration failed: {0}")]
+    Task(#[from] tokio::task::JoinError),
+    /// It hangs.
+    #[error("the demonstration did not come to its end in {} s", .0.as_secs())]
+    Late(Duration),
+}
+
+/// What became of one event.
+#[derive(Debug)]
+pub(super) struct Told {
+    pub(super) event: Event,
+    /// The answers the producer got: one for each time it was sent.
+    pub(super) answers: Vec<Value>,
+}
+
+/// What became of one step, in the order of the script.
+#[derive(Debug)]
+pub(super) enum Record {
+    /// One event.
+    Sent(Told),
+    /// Many, under one name.
+    Flood(&'static str, Vec<Told>),
+    /// The events the host took since its last turn.
+    Turn(usize),
+}
+
+/// One performance.
+#[derive(Debug, Default)]
+pub(super) struct Played {
+    /// For each scene.
+    pub(super) scenes: Vec<Vec<Record>>,
+    /// Everything the host was given, in order, refused or not.
+    pub(super) book: Vec<Given>,
+    /// The sidecar's own count; of the plain pipe there is none.
+    pub(super) tally: Option<Tally>,
+}
+
+/// Producer and host on the two ends of one pipe.
+pub(super) async fn without(script: &[Scene]) -> Result<Played, Mishap> {
+    let (host, producer) = duplex(PIPE_BYTES);
+    play(script, host, producer).await
+}
+
+/// The sidecar between them: the producer behind a loopback socket, the host on a pipe.
+pub(super) async fn with(script: &[Scene]) -> Result<Played, Mishap> {
+    let listener = TcpListener::bind("127.0.0.1:0").await?;
+    let port = listener.local_addr()?.port().to_string();
+    let env = |name: &str| (name == "PORT").then(|| port.clone());
+    let config = config::parse(Purpose::Run, Path::new("demo.toml"), SETTINGS, &env)?.config;
+    let (host, hosts_end) = duplex(PIPE_BYTES);
+    let (reader, writer) = tokio::io::split(hosts_end);
+    let entrance = Entrance::Now(Connection::new(reader, writer, "demo".to_owned()));
+    let (orders, heard) = mpsc::channel(1);
+    let Some(producer) = config.producers.into_iter().next() else {
+        return Err(io::Error::other("its settings name no producer").into());
+    };
+    let sidecar = tokio::task::spawn_local(Binding::new(producer, entrance, heard).serve());
+    let (stream, _) = listener.accept().await?;
+    let mut played = play(script, host, stream).await?;
+    let outcome = sidecar.await?;
+    drop(orders);
+    played.tally = Some(outcome.tally);
+    Ok(played)
+}
+
+async fn play<H, P>(script: &[Scene], host: H, producer: P) -> Result<Played, Mishap>
+where
+    H: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    P: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (mind, book) = Host::new();
+    let (host, host_task) = peer::start(host, mind);
+    let coalesced = Rc::new(Cell::new(false));
+    let (producer, producer_task) = peer::start(producer, Producer { coalesced: Rc::clone(&coalesced) });
+
+    host.ask("initialize", Host::greeting()).await?;
+    host.tell("notifications/initialized", json!({})).await?;
+    host.tell("featureSets/update", Host::policy()).await?;
+    producer.ask("channels/register", Producer::channels()).await?;
+
+    let mut stage = Stage { host, producer, coalesced, book, read: 0, owed: Vec::new() };
+    let mut played = Played::default();
+    for scene in script {
+        let mut records = Vec::new();
+        for step in &scene.steps {
+            records.push(stage.step(step).await?);
+        }
+        played.scenes.push(records);
+    }
+    played.book = stage.book.borrow().clone();
+    // The host hangs up, and everything else follows.
+    drop(stage.host);
+    host_task.await??;
+    producer_task.await??;
+    Ok(played)
+}
+
+struct Stage {
+    host: peer::Mouth,
+    producer: peer::Mouth,
+    coalesced: Rc<Cell<bool>>,
+    book: watch::Receiver<Vec<Given>>,
+    /// Entries of the book that were counted for a turn.
+    read: usize,
+    /// Accepted, and as far as the producer knows still to be told.
+    owed: Vec<String>,
+}
+
+impl Stage {
+    async fn step(&mut self, step: &Step) -> Result<Record, Mishap> {
+        Ok(match step {
+            Step::Send(event) => Record::Sent(self.send(event, true).await?),
+            Step::Flood(label, events) => {
+                let mut all = Vec::new();
+                for event in events {
+                    all.push(self.send(event, false).await?);
+                }
+                Record::Flood(label, all)
+            }
+            Step::Turn => Record::Turn(self.turn().await?),
+        })
+    }
+
+    /// Sends an event, and once more where the answer says when to.
+    async fn send(&mut self, event: &Event, patient: bool) -> Result<Told, Mishap> {
+        let mut answers = Vec::new();
+        loop {
+            let (method, params) = event.request(self.coalesced.get());
+            let answer = self.producer.ask(method, params).await?;
+            let wait = super::answer::resend_after_ms(&answer).filter(|ms| *ms <= PATIENCE_MS);
+            self.owe(event, &answer);
+            answers.push(answer);
+            match wait {
+                Some(ms) if patient && answers.len() == 1 => {
+                    tokio::time::sleep(Duration::from_millis(ms)).await
+                }
+                _ => return Ok(Told { event: event.clone(), answers }),
+            }
+        }
+    }
+
+    fn owe(&mut self, event: &Event, answer: &Value) {
+        let coalesce = super::answer::coalesce(answer);
+        if let Some(prior) = coalesce["priorEventId"].as_str() {
+            self.owed.retain(|owed| owed != prior);
+        }
+        let tells_nothing = matches!(coalesce["outcome"].as_str(), Some("retracted" | "consumed"));
+        if super::answer::is_accepted(answer) && !tells_nothing {
+            self.owed.push(event.id.clone());
+        }
+    }
+
+    /// The host is about to assemble what the model reads: it asks, and is given all that is owed to it.
+    async fn turn(&mut self) -> Result<usize, Mishap> {
+        self.host.ask("context/beforeInference", json!({"conversationId": "demo"})).await?;
+        let owed = std::mem::take(&mut self.owed);
+        let has = |book: &Vec<Given>, id: &String| book.iter().any(|given| given.taken && given.id == *id);
+        let book = self.book.wait_for(|book| owed.iter().all(|id| has(book, id))).await;
+        let book = book.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
+        let new = book.iter().skip(self.read).filter(|given| given.taken).count();
+        self.read = book.len();
+        Ok(new)
+    }
+}
