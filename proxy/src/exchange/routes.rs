@@ -271,8 +271,10 @@ impl Exchange {
             let fact = ChannelFact::Notified { added: Vec::new(), removed };
             self.tell(engine, now, Input::Channel(fact));
         }
-        let submitted = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
-        self.remember(Side::Producer, id, Asked::Register(submitted), batch);
+        let submitted: Vec<String> = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
+        // A request that registers nothing makes nothing known when it is answered (contract 5).
+        let asked = if submitted.is_empty() { Asked::Other } else { Asked::Register(submitted) };
+        self.remember(Side::Producer, id, asked, batch);
     }
 
     /// An answer: to a request of ours, to one that is read, or to one that is nothing to us.

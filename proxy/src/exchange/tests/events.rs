@@ -142,3 +142,21 @@ fn an_event_nobody_can_answer_passes_behind_what_its_channel_holds() {
     }
     assert!(bench.producer().is_empty());
 }
+
+#[test]
+fn a_change_that_registers_nothing_makes_no_other_channel_unregistered() {
+    let mut bench = Bench::open();
+    let removal = r#"{"jsonrpc":"2.0","id":"c","method":"channels/changed","params":{"removed":["old"]}}"#;
+    let mut fresh = Bench::silent();
+    fresh.from_host(super::HELLO);
+    for bench in [&mut bench, &mut fresh] {
+        bench.from_producer(removal);
+        bench.from_host(r#"{"jsonrpc":"2.0","id":"c","result":{}}"#);
+        bench.host();
+        bench.producer();
+    }
+    fresh.from_producer(&incoming("1", &[message("A", Some("a"))]));
+    assert_eq!(fresh.host().len(), 1, "unknown, so written through: not refused");
+    bench.from_producer(&incoming("1", &[message("A", Some("a")).replace("chat", "other")]));
+    assert!(bench.producer()[0].contains("unknown_channel"), "a registration was answered before");
+}
