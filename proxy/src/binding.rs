@@ -259,11 +259,11 @@ impl Binding {
                     self.probes.remove(at);
                 }
                 Said::Noise(frame) => {
-                    let head = match frame {
-                        Frame::Line(line) => line.wire().clone(),
-                        Frame::TooLong(head) => head,
+                    let (head, why) = match &frame {
+                        Frame::Line(line) => (line.text(), "it is no JSON object or array"),
+                        Frame::TooLong(_) => (&b""[..], "it is over max_message_bytes"),
                     };
-                    log_noise("host", "no JSON-RPC message", &head);
+                    log_noise("host", why, head);
                 }
                 Said::Message(line) => {
                     let Some(probe) = self.probes.remove(at) else { return };
@@ -371,9 +371,8 @@ fn random() -> u64 {
     RandomState::new().build_hasher().finish()
 }
 
-/// A line that was dropped, its first 200 bytes (contract 3.2): what it is not is a message, so there is no
-/// content to keep from the log.
+/// Says that a line was dropped, and shows its first 200 bytes where it is no message (contract 3.2).
 fn log_noise(from: &str, why: &str, head: &[u8]) {
     let head = String::from_utf8_lossy(&head[..head.len().min(200)]);
-    tracing::warn!(from, why, head = %head.escape_debug(), "dropped what is no message");
+    tracing::warn!(from, why, head = %head.escape_debug(), "dropped a line");
 }

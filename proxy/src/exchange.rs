@@ -112,7 +112,7 @@ pub enum Deed {
     Noise {
         /// Who sent it.
         from: Side,
-        /// Its first bytes, at most 200.
+        /// Its first bytes, at most 200; none where they may be a message's content.
         head: Bytes,
         /// What is wrong with it.
         why: String,
@@ -212,8 +212,8 @@ impl Exchange {
     pub fn overlong(&mut self, engine: &mut Engine, now: Now, from: Side, head: &Bytes, limit: usize) {
         let seen = Overlong::read(head);
         let why = format!("a message over max_message_bytes = {limit} was not passed on");
-        let shown = head.slice(..head.len().min(200));
-        self.deeds.push_back(Deed::Noise { from, head: shown, why: why.clone() });
+        // It is a message, so nothing of it is shown.
+        self.deeds.push_back(Deed::Noise { from, head: Bytes::new(), why: why.clone() });
         let Some(id) = seen.id.filter(|id| *id != b"null") else { return };
         let error = answer::error(id, code::INVALID_REQUEST, &why, None);
         if seen.method {
