@@ -46,8 +46,11 @@ pub enum Order {
     Settings(Box<config::Producer>),
     /// Give the host what is held, then stop.
     Drain,
-    /// Pass a signal on to the child, then stop as with [`Order::Drain`] (contract 1: `wrap`).
+    /// Pass a signal on to the child (contract 1: `wrap`).
     Signal(i32),
+    /// Give the host what is held and pass a signal on to the child, whose end ends it all; without a child
+    /// as [`Order::Drain`].
+    End(i32),
     /// Stop now.
     Stop,
 }
@@ -186,10 +189,11 @@ impl Binding {
                 Some(Order::Settings(producer)) => self.reload(*producer),
                 Some(Order::Drain) => self.drain(),
                 Some(Order::Signal(signal)) => {
+                    self.signal(signal);
+                }
+                Some(Order::End(signal)) => {
                     self.drain();
-                    let child = self.session.as_ref().and_then(|session| session.child.as_ref());
-                    if let (Some(child), Some(signal)) = (child, Signal::from_named_raw(signal)) {
-                        child.tell(Word::Signal(signal));
+                    if self.signal(signal) {
                         self.draining = None;
                     }
                 }
@@ -202,6 +206,14 @@ impl Binding {
             }
         }
         false
+    }
+
+    /// False: there is no child.
+    fn signal(&self, number: i32) -> bool {
+        let child = self.session.as_ref().and_then(|session| session.child.as_ref());
+        let (Some(child), Some(signal)) = (child, Signal::from_named_raw(number)) else { return false };
+        child.tell(Word::Signal(signal));
+        true
     }
 
     fn drain(&mut self) {

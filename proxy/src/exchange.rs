@@ -19,6 +19,7 @@ mod tests;
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
+use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Lane, Line, answer, code};
 use mcpl_policy::engine::{Host, Stance};
 use mcpl_policy::profile::{Dedup, Profile};
@@ -105,6 +106,8 @@ pub enum Deed {
         after: Option<u64>,
         /// It is this forward of the engine's: report its first and last byte.
         forward: Option<u64>,
+        /// It is a refusal of ours, which the other side had no part in.
+        ours: bool,
     },
     /// Step `.0` of the engine's is to be made durable.
     Commit(u64),
@@ -214,7 +217,9 @@ impl Exchange {
         let why = format!("a message over max_message_bytes = {limit} was not passed on");
         // It is a message, so nothing of it is shown.
         self.deeds.push_back(Deed::Noise { from, head: Bytes::new(), why: why.clone() });
-        let Some(id) = seen.id.filter(|id| *id != b"null") else { return };
+        // Nobody has looked at the text yet: only an id that is one is spelled back.
+        let is_id = |id: &&[u8]| *id != b"null" && sniff(&[b"[", *id, b"]"].concat()).is_ok();
+        let Some(id) = seen.id.filter(is_id) else { return };
         let error = answer::error(id, code::INVALID_REQUEST, &why, None);
         if seen.method {
             self.send(from, error, None);
@@ -259,7 +264,7 @@ impl Exchange {
     }
 
     fn send(&mut self, to: Side, line: Line, after: Option<u64>) {
-        self.deeds.push_back(Deed::Send { to, line, after, forward: None });
+        self.deeds.push_back(Deed::Send { to, line, after, forward: None, ours: true });
     }
 
     fn number(&mut self) -> u64 {
@@ -298,7 +303,7 @@ impl Exchange {
                 answer::request(&id, lane.method(), &params)
             }
         };
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward: Some(number) });
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward: Some(number), ours: false });
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

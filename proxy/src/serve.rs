@@ -72,12 +72,15 @@ struct Signals {
     interrupt: Signal,
     quit: Signal,
     hang_up: Signal,
+    /// What means nothing to us, but would end the process and leave a child behind.
+    others: [Signal; 3],
 }
 
 /// What a signal asks for.
 enum Asked {
     Reload,
     End(i32),
+    Nothing(i32),
 }
 
 impl Signals {
@@ -87,11 +90,20 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             quit: signal(SignalKind::quit())?,
             hang_up: signal(SignalKind::hangup())?,
+            others: [
+                signal(SignalKind::user_defined1())?,
+                signal(SignalKind::user_defined2())?,
+                signal(SignalKind::alarm())?,
+            ],
         })
     }
 
     async fn next(&mut self) -> Asked {
+        let [first, second, alarm] = &mut self.others;
         tokio::select! {
+            _ = first.recv() => Asked::Nothing(SignalKind::user_defined1().as_raw_value()),
+            _ = second.recv() => Asked::Nothing(SignalKind::user_defined2().as_raw_value()),
+            _ = alarm.recv() => Asked::Nothing(SignalKind::alarm().as_raw_value()),
             _ = self.terminate.recv() => Asked::End(SignalKind::terminate().as_raw_value()),
             _ = self.interrupt.recv() => Asked::End(SignalKind::interrupt().as_raw_value()),
             _ = self.quit.recv() => Asked::End(SignalKind::quit().as_raw_value()),
@@ -237,6 +249,7 @@ async fn serve(config: Config, path: PathBuf) -> u8 {
                     ending = true;
                     house.tell_all(|| Order::Drain);
                 }
+                Asked::Nothing(_) => {}
                 Asked::Reload => {
                     seen = stamp(&path);
                     current = reload(&mut house, current, &path).await;
@@ -261,7 +274,7 @@ fn stamp(path: &Path) -> Option<(SystemTime, u64)> {
 
 /// Takes the file over whole, or not at all (contract 2).
 async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
-    let next = match config::load(path, &|name| std::env::var(name).ok()) {
+    let mut next = match config::load(path, &|name| std::env::var(name).ok()) {
         Ok(next) => next,
         Err(errors) => {
             out::complain(&errors.to_string());
@@ -280,6 +293,7 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
             house.close(&producer.name).await;
         }
     }
+    let mut unserved = Vec::new();
     for producer in &next.producers {
         let before = current.producers.iter().find(|before| before.name == producer.name);
         match before {
@@ -294,11 +308,13 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
             }
             None => {
                 if let Err(why) = house.open(producer.clone()).await {
-                    tracing::error!(producer = %producer.name, why, "a new producer is not served");
+                    tracing::error!(producer = %producer.name, why, "a new producer is not served; reload again to retry");
+                    unserved.push(producer.name.clone());
                 }
             }
         }
     }
+    next.producers.retain(|producer| !unserved.contains(&producer.name));
     tracing::info!("the configuration was reloaded");
     next
 }
@@ -334,8 +350,9 @@ async fn pass_signals(mut signals: Signals, orders: mpsc::Sender<Order>) {
             Asked::End(_) if ending => Order::Stop,
             Asked::End(number) => {
                 ending = true;
-                Order::Signal(number)
+                Order::End(number)
             }
+            Asked::Nothing(number) => Order::Signal(number),
         };
         if orders.send(order).await.is_err() {
             return;

@@ -21,6 +21,8 @@ use crate::transport::Connection;
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
 /// How long what is left to be written to one side may take once the other is gone.
 const LAST_WORDS: Duration = Duration::from_millis(2500);
+/// Refusals of its own requests that a host may leave unread before it is no longer read.
+const MAX_TOLD: usize = 1024;
 /// Frames taken from one side before the other has its turn.
 const TURN: usize = 256;
 
@@ -51,9 +53,13 @@ pub(super) struct Session {
     /// The exchange is over: one side ended.
     closed: bool,
     congested: bool,
+    /// Refusals of ours written for the host since it last had read everything.
+    told: usize,
     reading: bool,
-    /// What is left must be done by then.
+    /// What is left must be done by then: the host is gone.
     until: Option<Instant>,
+    /// The child is dead; whoever else holds its stdout is heard until then.
+    heard_until: Option<Instant>,
     /// When the host on stdio counts as gone, its answers or not.
     answers_until: Option<Instant>,
     /// The child was told to end.
@@ -87,8 +93,10 @@ impl Session {
             limit,
             closed: false,
             congested: false,
+            told: 0,
             reading: true,
             until: None,
+            heard_until: None,
             answers_until: None,
             ending: false,
             over: false,
@@ -108,10 +116,7 @@ impl Session {
 
     /// The next moment at which something happens by itself.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        match (self.until, self.answers_until) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        [self.until, self.answers_until, self.heard_until].into_iter().flatten().min()
     }
 
     /// Moves what can be moved; true if anything was.
@@ -133,7 +138,7 @@ impl Session {
         {
             // A lost sender is a task that is over: so is the child.
             self.exited = Some(status.unwrap_or(Status::Unknown));
-            self.until.get_or_insert_with(|| Instant::now() + LAST_WORDS);
+            self.heard_until = Some(Instant::now() + LAST_WORDS);
         }
         self.conclude(engine, clock);
     }
@@ -168,11 +173,11 @@ impl Session {
     }
 
     /// Contract 3.6: what is for a peer that does not read is not read from the other. What the sidecar
-    /// answers the producer counts too; what it tells the host of too long messages stops nothing, for the
-    /// host's answers must be taken.
+    /// answers the producer counts too; of what it refuses the host only so many are written unread, for
+    /// the host's answers must be taken.
     fn may_read(&self, side: Side) -> bool {
         match side {
-            Side::Host => !self.producer.outbox.is_full(),
+            Side::Host => !self.producer.outbox.is_full() && self.told < MAX_TOLD,
             Side::Producer => !self.host.outbox.is_full() && !self.producer.outbox.is_full(),
         }
     }
@@ -209,7 +214,10 @@ impl Session {
     fn carry(&mut self) {
         while let Some(deed) = self.exchange.poll() {
             match deed {
-                Deed::Send { to, line, after, forward } => self.link(to).outbox.push(&line, after, forward),
+                Deed::Send { to, line, after, forward, ours } => {
+                    self.link(to).outbox.push(&line, after, forward);
+                    self.told += usize::from(ours && to == Side::Host);
+                }
                 // Until there is a journal, a step is as durable as the process.
                 Deed::Commit(seq) => {
                     self.host.outbox.durable(seq);
@@ -229,6 +237,9 @@ impl Session {
 
     fn write(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) -> bool {
         let mut moved = self.host.poll_write(cx);
+        if self.host.is_flushed() {
+            self.told = 0;
+        }
         while let Some(event) = self.host.outbox.event() {
             let input = match event {
                 Event::Started(number) => Input::HandedOver(number),
@@ -276,6 +287,13 @@ impl Session {
         if self.host.output == Way::Broken || self.producer.output == Way::Broken {
             self.close(engine, clock);
         }
+        if self.heard_until.is_some_and(|until| now >= until) {
+            self.heard_until = None;
+            if self.producer.input == Way::Open {
+                self.producer.input = Way::Closed;
+                self.close(engine, clock);
+            }
+        }
         if !self.closed {
             return;
         }
@@ -299,6 +317,8 @@ impl Session {
         }
         if host_done || producer_gone {
             self.end_child();
+        }
+        if host_done {
             self.until.get_or_insert(now + LAST_WORDS);
         }
         let late = self.until.is_some_and(|until| now >= until);

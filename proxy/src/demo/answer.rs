@@ -51,14 +51,14 @@ pub(super) fn fields(answer: &Value) -> Vec<String> {
     let mut told = Vec::new();
     let Some(refusal) = refusal(answer) else { return told };
     told.push(match outcome["retryable"].as_bool() {
-        Some(retryable) => format!("refusal: {refusal}, retryable: {retryable}"),
-        None => format!("refusal: {refusal}"),
+        Some(retryable) => format!("refusal {refusal}, retryable {retryable}"),
+        None => format!("refusal {refusal}"),
     });
     if let Some(ms) = outcome["retryAfterMs"].as_u64() {
         // A rate's figure counts down while the demonstration runs.
         told.push(match ms {
-            0..=1000 => format!("retryAfterMs: {ms}"),
-            _ => format!("retryAfterMs: about {}", ms.div_ceil(1000) * 1000),
+            0..=1000 => format!("retryAfterMs {ms}"),
+            _ => format!("retryAfterMs about {}", ms.div_ceil(1000) * 1000),
         });
     }
     told

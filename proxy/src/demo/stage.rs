@@ -124,7 +124,7 @@ where
         }
         played.scenes.push(records);
     }
-    played.book = stage.book.borrow().clone();
+    played.book.clone_from(&stage.book.borrow());
     // The host hangs up, and everything else follows.
     drop(stage.host);
     host_task.await??;
@@ -169,7 +169,7 @@ impl Stage {
             answers.push(answer);
             match wait {
                 Some(ms) if patient && answers.len() == 1 => {
-                    tokio::time::sleep(Duration::from_millis(ms)).await
+                    tokio::time::sleep(Duration::from_millis(ms)).await;
                 }
                 _ => return Ok(Told { event: event.clone(), answers }),
             }

@@ -114,7 +114,7 @@ impl Sheet {
         self.text.push('\n');
     }
 
-    fn row<const N: usize>(&mut self, widths: [usize; N], cells: [&str; N]) -> String {
+    fn row<const N: usize>(widths: [usize; N], cells: [&str; N]) -> String {
         let mut line = String::new();
         for (cell, width) in cells.into_iter().zip(widths) {
             // Writing to a String cannot fail.
@@ -124,7 +124,7 @@ impl Sheet {
     }
 
     fn head<const N: usize>(&mut self, title: &str, widths: [usize; N], cells: [&str; N]) {
-        let (title, line) = (self.paint.bold(title), self.row(widths, cells));
+        let (title, line) = (self.paint.bold(title), Self::row(widths, cells));
         let line = self.paint.faint(&line);
         self.say("");
         self.say(&title);
@@ -150,7 +150,7 @@ impl Sheet {
                         &outcome(ours),
                         &with_cell,
                     ];
-                    let line = self.row(EVENT, cells);
+                    let line = Self::row(EVENT, cells);
                     let line = if ours_given.is_some() { line } else { self.paint.faint(&line) };
                     self.say(&line);
                 }
@@ -163,12 +163,12 @@ impl Sheet {
                     let (plain_count, ours_count) = (count(plain, without.1), count(ours, with.1));
                     let ours_cell = format!("{ours_count} of them, {} refused", ours.len() - ours_count);
                     let plain_cell = format!("{plain_count} of them");
-                    let line = self.row(EVENT, [&number, label, &plain_cell, "", &ours_cell]);
+                    let line = Self::row(EVENT, [&number, label, &plain_cell, "", &ours_cell]);
                     self.say(&line);
                 }
                 (Record::Turn(plain), Record::Turn(ours)) => {
                     let cells = ["", "the host's turn: the model reads", &events(*plain), "", &events(*ours)];
-                    let line = self.row(EVENT, cells);
+                    let line = Self::row(EVENT, cells);
                     let line = self.paint.bold(&line);
                     self.say(&line);
                 }
@@ -208,7 +208,7 @@ impl Sheet {
             ("retracted", "withdrawn unread: as if it had never been sent"),
             ("noted", "withdrawn after it was read: the deletion itself is told"),
         ] {
-            let line = format!("  {:<9}  {why}", word);
+            let line = format!("  {word:<9}  {why}");
             self.say(&line);
         }
         self.say("  This host does not tell its policy in advance, so the first event of a kind goes straight through");
@@ -252,7 +252,7 @@ impl Sheet {
         for at in 0..left.len().max(right.len()) {
             let cell = |cells: &[String]| cells.get(at).cloned().unwrap_or_default();
             let label = label.take().unwrap_or_default();
-            let line = self.row(REFUSAL, [&label, &cell(&left), &cell(&right)]);
+            let line = Self::row(REFUSAL, [&label, &cell(&left), &cell(&right)]);
             self.say(&line);
         }
     }
@@ -267,7 +267,7 @@ impl Sheet {
             ("refusals with fields that a program can act on", plain.in_fields, ours.in_fields),
             ("events lost to a passing failure of the host", plain.lost, ours.lost),
         ] {
-            let line = self.row(SUM, [what, &format!("{plain:>7}"), &format!("{ours:>4}")]);
+            let line = Self::row(SUM, [what, &format!("{plain:>7}"), &format!("{ours:>4}")]);
             self.say(&line);
         }
         if let Some(tally) = with.tally {

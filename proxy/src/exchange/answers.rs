@@ -179,7 +179,7 @@ impl Exchange {
         self.own.insert(wire, Own::Single { parcel: number, part: at });
         let id = format!("{}{wire}", self.prefix);
         let line = answer::request(&id, Lane::Channel.method(), &params);
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None });
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None, ours: false });
     }
 
     /// The host answered a request of ours.

@@ -86,7 +86,7 @@ impl Exchange {
     fn pass_on(&mut self, from: Side, line: Line) {
         self.tally.passed += 1;
         let after = self.gate.take();
-        self.send(from.other(), line, after);
+        self.deeds.push_back(Deed::Send { to: from.other(), line, after, forward: None, ours: false });
     }
 
     /// One message, alone or an element of `batch`. `text` of `line` holds it.

@@ -44,27 +44,27 @@ impl Bench {
     /// A session that is taken over: feature set `doc` and channel `chat` are known to be admitted.
     fn open() -> Self {
         let mut bench = Self::silent();
-        bench.from_host(HELLO);
-        bench.from_producer(
+        bench.host_says(HELLO);
+        bench.producer_says(
             r#"{"jsonrpc":"2.0","id":"init","result":{"capabilities":{"experimental":{"mcpl":{"featureSets":{"doc":{"uses":["pushEvents"]}}}}}}}"#,
         );
-        bench.from_host(
+        bench.host_says(
             r#"{"jsonrpc":"2.0","id":"p","method":"featureSets/update","params":{"effectiveCapabilities":["pushEvents","channels.incoming"],"enabled":["doc"]}}"#,
         );
-        bench.from_producer(r#"{"jsonrpc":"2.0","id":"p","result":{"accepted":true}}"#);
-        bench.from_producer(r#"{"jsonrpc":"2.0","id":"reg","method":"channels/register","params":{"channels":[{"id":"chat"}]}}"#);
-        bench.from_host(r#"{"jsonrpc":"2.0","id":"reg","result":{}}"#);
+        bench.producer_says(r#"{"jsonrpc":"2.0","id":"p","result":{"accepted":true}}"#);
+        bench.producer_says(r#"{"jsonrpc":"2.0","id":"reg","method":"channels/register","params":{"channels":[{"id":"chat"}]}}"#);
+        bench.host_says(r#"{"jsonrpc":"2.0","id":"reg","result":{}}"#);
         bench.host.clear();
         bench.producer.clear();
         bench
     }
 
-    fn from_host(&mut self, text: &str) {
+    fn host_says(&mut self, text: &str) {
         self.exchange.from_host(&mut self.engine, self.now, Line::from_text(text.as_bytes()));
         self.carry();
     }
 
-    fn from_producer(&mut self, text: &str) {
+    fn producer_says(&mut self, text: &str) {
         self.exchange.from_producer(&mut self.engine, self.now, Line::from_text(text.as_bytes()));
         self.carry();
     }
@@ -152,8 +152,13 @@ fn what_is_over_the_limit_is_answered_where_its_id_is_known() {
         (1, "\"big\"", Some("-32600"))
     );
     assert!(bench.host().is_empty());
+    let head =
+        Bytes::from_static(b"{\"jsonrpc\":\"2.0\",\"id\":foo\xff,\"method\":\"m\",\"params\":{\"x\":\"yyyy");
+    bench.exchange.overlong(&mut bench.engine, bench.now, Side::Producer, &head, 20);
+    bench.carry();
+    assert!(bench.producer().is_empty(), "what is no id is not spelled back");
     // An answer that is too long: the one who asked is told, under its own id.
-    bench.from_host(r#"{"jsonrpc":"2.0","id":4.5,"method":"tools/call"}"#);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":4.5,"method":"tools/call"}"#);
     bench.host();
     let head = Bytes::from_static(br#"{"jsonrpc":"2.0","id":4.5,"result":{"method":"no"#);
     bench.exchange.overlong(&mut bench.engine, bench.now, Side::Producer, &head, 20);

@@ -8,16 +8,16 @@ const OTHER: &str = r#"{"jsonrpc":"2.0","id":"rq","method":"sampling/createMessa
 #[test]
 fn an_event_in_a_batch_is_taken_out_and_the_batch_answered_as_one() {
     let mut bench = Bench::open();
-    bench.from_producer(&format!("[{}, {OTHER} ,{PLAIN}]", push("\"ev\"", "a", "k", "A")));
+    bench.producer_says(&format!("[{}, {OTHER} ,{PLAIN}]", push("\"ev\"", "a", "k", "A")));
     let given = bench.host();
     assert_eq!(given.len(), 1);
     assert!(given[0].starts_with('[') && given[0].contains(OTHER) && given[0].contains(PLAIN));
     assert!(!given[0].contains("\"ev\""));
     assert!(bench.producer().is_empty());
     // The host may answer in one array, or one by one.
-    bench.from_host(r#"[{"jsonrpc":"2.0","id":"rq","result":{"n":1.0}}]"#);
+    bench.host_says(r#"[{"jsonrpc":"2.0","id":"rq","result":{"n":1.0}}]"#);
     assert!(bench.producer().is_empty());
-    bench.from_host(r#"{"jsonrpc":"2.0","id":"u","error":{"code":-32602,"message":"bad"}}"#);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":"u","error":{"code":-32602,"message":"bad"}}"#);
     let told = bench.producer();
     assert_eq!(told.len(), 1);
     assert!(told[0].starts_with('[') && told[0].ends_with(']'));
@@ -33,13 +33,13 @@ fn an_event_in_a_batch_is_taken_out_and_the_batch_answered_as_one() {
 #[test]
 fn an_answer_to_a_batch_element_beside_others_leaves_the_others() {
     let mut bench = Bench::open();
-    bench.from_producer(&format!("[{}]", push("\"ev\"", "a", "k", "A")));
+    bench.producer_says(&format!("[{}]", push("\"ev\"", "a", "k", "A")));
     let told = bench.producer();
     assert!(told[0].starts_with('[') && told[0].contains("\"first\""));
     assert!(bench.host().is_empty(), "nothing is left to pass");
-    bench.from_producer(&format!("[{PLAIN}]"));
+    bench.producer_says(&format!("[{PLAIN}]"));
     assert_eq!(bench.host(), [format!("[{PLAIN}]")], "untouched where nothing was taken");
-    bench.from_host(r#"[{"jsonrpc":"2.0","id":"mine","result":1e2},{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}]"#);
+    bench.host_says(r#"[{"jsonrpc":"2.0","id":"mine","result":1e2},{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}]"#);
     let told = bench.producer();
     assert_eq!(told.len(), 2);
     assert!(told.contains(&r#"[{"jsonrpc":"2.0","id":"mine","result":1e2}]"#.to_owned()), "{told:?}");
@@ -52,7 +52,7 @@ fn an_answer_to_a_batch_element_beside_others_leaves_the_others() {
 #[test]
 fn a_batch_with_events_is_answered_even_when_the_session_ends() {
     let mut bench = Bench::open();
-    bench.from_producer(&format!("[{PLAIN},{}]", push("\"ev\"", "a", "k", "A")));
+    bench.producer_says(&format!("[{PLAIN},{}]", push("\"ev\"", "a", "k", "A")));
     bench.host();
     bench.end();
     let told = bench.producer();
@@ -63,11 +63,11 @@ fn a_batch_with_events_is_answered_even_when_the_session_ends() {
 #[test]
 fn an_ambiguous_element_is_refused_in_the_batch_and_the_rest_goes_on() {
     let mut bench = Bench::open();
-    bench.from_producer(&format!(
+    bench.producer_says(&format!(
         r#"[{{"jsonrpc":"2.0","id":"two","method":"x","method":"push/event","params":{{}}}},{PLAIN}]"#
     ));
     assert_eq!(bench.host(), [format!("[{PLAIN}]")]);
-    bench.from_host(r#"{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}"#);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":"u","result":{"accepted":true}}"#);
     let told = bench.producer();
     assert!(told[0].contains("-32600") && told[0].contains("\"u\""), "{told:?}");
 }
@@ -77,7 +77,7 @@ fn ten_thousand_events_in_one_batch_are_one_answer() {
     let mut bench = Bench::open();
     let events: Vec<String> =
         (0..10_000).map(|n| push(&n.to_string(), &format!("e{n}"), &format!("k{n}"), "A")).collect();
-    bench.from_producer(&format!("[{}]", events.join(",")));
+    bench.producer_says(&format!("[{}]", events.join(",")));
     let told = bench.producer();
     assert_eq!(told.len(), 1);
     assert_eq!(told[0].matches("\"first\"").count(), 10_000);
@@ -90,20 +90,20 @@ fn a_batch_of_more_elements_than_are_looked_at_passes_unread() {
     let mut bench = Bench::open();
     let event = push("\"ev\"", "a", "k", "A");
     let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS));
-    bench.from_producer(&line);
+    bench.producer_says(&line);
     assert_eq!(bench.host(), [line]);
     let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS - 1));
-    bench.from_producer(&line);
+    bench.producer_says(&line);
     assert!(bench.producer()[0].contains("\"first\""), "the last that is looked at");
 }
 
 #[test]
 fn an_answer_with_two_readings_passes_and_counts_as_the_answer() {
     let mut bench = Bench::open();
-    bench.from_producer(PLAIN);
+    bench.producer_says(PLAIN);
     bench.host();
     let twice = r#"{"jsonrpc":"2.0","id":"u","result":{"accepted":true},"result":{"accepted":false}}"#;
-    bench.from_host(twice);
+    bench.host_says(twice);
     assert_eq!(bench.producer(), [twice]);
     bench.end();
     assert!(bench.producer().is_empty(), "answered already");

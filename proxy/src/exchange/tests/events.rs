@@ -8,7 +8,7 @@ use super::{Bench, at, id, incoming, message, push};
 fn a_held_event_is_answered_in_the_spelling_of_its_id_and_forwarded_without_coalesce() {
     let mut bench = Bench::open();
     for spelled in ["12345678901234567890123", "1.50", "0", "\"x\\u0041\"", "-7"] {
-        bench.from_producer(&push(
+        bench.producer_says(&push(
             spelled,
             &format!("e{}", spelled.len()),
             &format!("k{}", spelled.len()),
@@ -33,18 +33,18 @@ fn a_held_event_is_answered_in_the_spelling_of_its_id_and_forwarded_without_coal
 fn an_uncoalesced_event_and_its_acceptance_keep_their_bytes() {
     let mut bench = Bench::open();
     let event = r#"{"id":7.0,"params":{"featureSet":"doc","eventId":"a","n":1.0,"payload":{"content":[]}},"method":"push/event","jsonrpc":"2.0"}"#;
-    bench.from_producer(event);
+    bench.producer_says(event);
     assert_eq!(bench.host(), [event]);
     let answer = r#"{"jsonrpc":"2.0","result":{"accepted":true,"x":1.00},"id":7.0}"#;
-    bench.from_host(answer);
+    bench.host_says(answer);
     assert_eq!(bench.producer(), [answer]);
 }
 
 #[test]
 fn an_english_error_becomes_a_classified_refusal_and_says_what_the_host_said() {
     let mut bench = Bench::open();
-    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
-    bench.from_host(
+    bench.producer_says(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.host_says(
         r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"storage failure","data":{"n":1.0}}}"#,
     );
     let told = bench.producer();
@@ -59,11 +59,11 @@ fn an_english_error_becomes_a_classified_refusal_and_says_what_the_host_said() {
 #[test]
 fn two_answers_to_one_event_are_two_for_the_producer_only_if_the_host_sent_two() {
     let mut bench = Bench::open();
-    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.producer_says(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
     bench.host();
     let refusal = r#"{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"no"}}"#;
-    bench.from_host(refusal);
-    bench.from_host(refusal);
+    bench.host_says(refusal);
+    bench.host_says(refusal);
     let told = bench.producer();
     assert_eq!(told.len(), 2);
     assert_eq!(told[1], refusal, "the second answers nothing we know of: it passes");
@@ -72,7 +72,7 @@ fn two_answers_to_one_event_are_two_for_the_producer_only_if_the_host_sent_two()
 #[test]
 fn a_mixed_batch_of_messages_is_one_answer_in_message_order() {
     let mut bench = Bench::open();
-    bench.from_producer(&incoming(
+    bench.producer_says(&incoming(
         "9",
         &[message("A", Some("a")), message("B", None), message("C", Some("c"))],
     ));
@@ -82,7 +82,7 @@ fn a_mixed_batch_of_messages_is_one_answer_in_message_order() {
     assert_eq!(id(&given[1]), "9");
     assert!(given[1].contains("\"x\":1.0") && given[1].contains("\"B\"") && !given[1].contains("\"C\""));
     assert!(bench.producer().is_empty(), "the answer waits for the host's part");
-    bench.from_host(
+    bench.host_says(
         r#"{"jsonrpc":"2.0","id":9,"result":{"results":[{"messageId":"B","accepted":true,"n":2.0}]}}"#,
     );
     let told = bench.producer();
@@ -97,9 +97,9 @@ fn a_mixed_batch_of_messages_is_one_answer_in_message_order() {
 #[test]
 fn when_the_session_ends_every_event_still_open_is_answered_once() {
     let mut bench = Bench::open();
-    bench.from_producer(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
-    bench.from_producer(&incoming("2", &[message("A", None), message("B", None)]));
-    bench.from_producer(&incoming("3", &[message("C", Some("c")), message("D", None)]));
+    bench.producer_says(r#"{"jsonrpc":"2.0","id":1,"method":"push/event","params":{"featureSet":"doc","eventId":"a","payload":{"content":[]}}}"#);
+    bench.producer_says(&incoming("2", &[message("A", None), message("B", None)]));
+    bench.producer_says(&incoming("3", &[message("C", Some("c")), message("D", None)]));
     bench.host();
     bench.end();
     let told = bench.producer();
@@ -118,10 +118,10 @@ fn messages_of_no_event_shape_are_the_hosts_to_judge() {
     let mut bench = Bench::open();
     for params in ["{\"messages\":[]}", "{\"messages\":7}", "{}", "null", "[]"] {
         let line = format!(r#"{{"jsonrpc":"2.0","id":5,"method":"channels/incoming","params":{params}}}"#);
-        bench.from_producer(&line);
+        bench.producer_says(&line);
         assert_eq!(bench.host(), [line]);
         let answer = r#"{"jsonrpc":"2.0","id":5,"result":{"results":[]}}"#;
-        bench.from_host(answer);
+        bench.host_says(answer);
         assert_eq!(bench.producer(), [answer]);
     }
 }
@@ -129,14 +129,14 @@ fn messages_of_no_event_shape_are_the_hosts_to_judge() {
 #[test]
 fn an_event_nobody_can_answer_passes_behind_what_its_channel_holds() {
     let mut bench = Bench::open();
-    bench.from_producer(&incoming("1", &[message("A", Some("a"))]));
+    bench.producer_says(&incoming("1", &[message("A", Some("a"))]));
     bench.producer();
     for absent in ["", "\"id\":null,"] {
         let line = format!(
             r#"{{"jsonrpc":"2.0",{absent}"method":"channels/incoming","params":{{"messages":[{}]}}}}"#,
             message("N", Some(""))
         );
-        bench.from_producer(&line);
+        bench.producer_says(&line);
         let given = bench.host();
         assert_eq!(given.last(), Some(&line));
     }
@@ -148,15 +148,15 @@ fn a_change_that_registers_nothing_makes_no_other_channel_unregistered() {
     let mut bench = Bench::open();
     let removal = r#"{"jsonrpc":"2.0","id":"c","method":"channels/changed","params":{"removed":["old"]}}"#;
     let mut fresh = Bench::silent();
-    fresh.from_host(super::HELLO);
+    fresh.host_says(super::HELLO);
     for bench in [&mut bench, &mut fresh] {
-        bench.from_producer(removal);
-        bench.from_host(r#"{"jsonrpc":"2.0","id":"c","result":{}}"#);
+        bench.producer_says(removal);
+        bench.host_says(r#"{"jsonrpc":"2.0","id":"c","result":{}}"#);
         bench.host();
         bench.producer();
     }
-    fresh.from_producer(&incoming("1", &[message("A", Some("a"))]));
+    fresh.producer_says(&incoming("1", &[message("A", Some("a"))]));
     assert_eq!(fresh.host().len(), 1, "unknown, so written through: not refused");
-    bench.from_producer(&incoming("1", &[message("A", Some("a")).replace("chat", "other")]));
+    bench.producer_says(&incoming("1", &[message("A", Some("a")).replace("chat", "other")]));
     assert!(bench.producer()[0].contains("unknown_channel"), "a registration was answered before");
 }

@@ -16,9 +16,9 @@ fn foreign_messages_keep_every_byte_both_ways() {
         r"[]",
         r"{}",
     ] {
-        bench.from_host(line);
+        bench.host_says(line);
         assert_eq!(bench.producer(), [line]);
-        bench.from_producer(line);
+        bench.producer_says(line);
         assert_eq!(bench.host(), [line]);
     }
 }
@@ -27,8 +27,8 @@ fn foreign_messages_keep_every_byte_both_ways() {
 fn noise_goes_nowhere() {
     let mut bench = Bench::open();
     for line in ["Listening on 3000", "42", "\"hi\"", "{} trailing", "{'a':1}", "NaN"] {
-        bench.from_producer(line);
-        bench.from_host(line);
+        bench.producer_says(line);
+        bench.host_says(line);
     }
     assert_eq!((bench.noise, bench.host().len(), bench.producer().len()), (12, 0, 0));
 }
@@ -37,21 +37,21 @@ fn noise_goes_nowhere() {
 fn a_plain_host_and_its_producer_are_left_alone() {
     let mut bench = Bench::silent();
     let hello = r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"capabilities":{"experimental":{"x":1.0}}}}"#;
-    bench.from_host(hello);
+    bench.host_says(hello);
     assert_eq!(bench.producer(), [hello]);
     let event =
         r#"{"jsonrpc":"2.0","id":7,"method":"push/event","params":{"eventId":"a","coalesce":{"key":""}}}"#;
-    bench.from_producer(event);
+    bench.producer_says(event);
     assert_eq!(bench.host(), [event]);
     let refusal = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32000,"message":"no"}}"#;
-    bench.from_host(refusal);
+    bench.host_says(refusal);
     assert_eq!(bench.producer(), [refusal]);
 }
 
 #[test]
 fn initialize_gains_two_members_and_loses_no_byte() {
     let mut bench = Bench::silent();
-    bench.from_host(HELLO);
+    bench.host_says(HELLO);
     let seen = bench.producer();
     let mcpl = ["params", "capabilities", "experimental", "mcpl"];
     let own = at(HELLO, &mcpl).unwrap_or_default();
@@ -64,7 +64,7 @@ fn initialize_gains_two_members_and_loses_no_byte() {
 #[test]
 fn an_initialize_with_two_readings_is_refused() {
     let mut bench = Bench::silent();
-    bench.from_host(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"experimental":{"mcpl":{}}},"capabilities":{}}}"#);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"capabilities":{"experimental":{"mcpl":{}}},"capabilities":{}}}"#);
     assert!(bench.producer().is_empty());
     assert_eq!(at(&bench.host()[0], &["error", "code"]), Some("-32600"));
 }
@@ -73,7 +73,7 @@ fn an_initialize_with_two_readings_is_refused() {
 fn a_request_that_one_reading_makes_ours_reaches_nobody() {
     let mut bench = Bench::open();
     for (method, params) in [("\"push/event\"", "{}"), ("\"channels/register\"", "{\"channels\":[]}")] {
-        bench.from_producer(&format!(
+        bench.producer_says(&format!(
             r#"{{"jsonrpc":"2.0","id":"two","method":"x/y","method":{method},"params":{params}}}"#
         ));
         assert!(bench.host().is_empty());
@@ -84,7 +84,7 @@ fn a_request_that_one_reading_makes_ours_reaches_nobody() {
         r#"{"jsonrpc":"2.0","id":1,"method":"x/y","params":{"a":1},"params":{"a":2}}"#,
         r#"{"jsonrpc":"2.0","id":"mcpl-sidecar/r/1","id":"other","result":{}}"#,
     ] {
-        bench.from_producer(line);
+        bench.producer_says(line);
         assert_eq!(bench.host(), [line], "not ours, so untouched");
     }
 }
@@ -94,21 +94,21 @@ fn answers_under_ids_of_ours_stay_here_and_others_of_the_same_look_pass() {
     let mut bench = Bench::open();
     for own in ["mcpl-sidecar/r/1", "mcpl-sidecar/r/99999999999999999999999", "mcpl-sidecar/r/x"] {
         let line = format!(r#"{{"jsonrpc":"2.0","id":"{own}","result":{{}}}}"#);
-        bench.from_host(&line);
-        bench.from_producer(&line);
+        bench.host_says(&line);
+        bench.producer_says(&line);
         assert!(bench.host().is_empty() && bench.producer().is_empty(), "{own}");
     }
     let line = r#"{"jsonrpc":"2.0","id":"mcpl-sidecar/other/1","result":{}}"#;
-    bench.from_host(line);
+    bench.host_says(line);
     assert_eq!(bench.producer(), [line]);
 }
 
 #[test]
 fn when_the_producer_is_not_reached_every_request_hears_why() {
     let mut bench = Bench::silent();
-    bench.from_host(HELLO);
-    bench.from_host(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
-    bench.from_host(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
+    bench.host_says(HELLO);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":2,"method":"tools/list"}"#);
+    bench.host_says(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
     bench.exchange.unreachable("it is not there");
     bench.carry();
     let told = bench.host();

@@ -15,9 +15,9 @@ fn accepted(id: &str, message: &str) -> String {
 #[test]
 fn messages_are_sent_one_at_a_time_in_order_and_answered_each() {
     let mut bench = Bench::open();
-    bench.from_producer(&incoming("1", &[message("A", None), message("B", None), message("C", None)]));
+    bench.producer_says(&incoming("1", &[message("A", None), message("B", None), message("C", None)]));
     bench.host();
-    bench.from_host(&error("1", -32602));
+    bench.host_says(&error("1", -32602));
     for (name, code) in [("A", None), ("B", Some(-32602)), ("C", None)] {
         let sent = bench.host();
         assert_eq!(sent.len(), 1, "one at a time");
@@ -28,8 +28,8 @@ fn messages_are_sent_one_at_a_time_in_order_and_answered_each() {
         assert_eq!(at(&sent[0], &["params", "x"]), Some("1.0"), "the other members of the request stay");
         assert!(bench.producer().is_empty());
         match code {
-            None => bench.from_host(&accepted(&id(&sent[0]), name)),
-            Some(code) => bench.from_host(&error(&id(&sent[0]), code)),
+            None => bench.host_says(&accepted(&id(&sent[0]), name)),
+            Some(code) => bench.host_says(&error(&id(&sent[0]), code)),
         }
     }
     let told = bench.producer();
@@ -55,9 +55,9 @@ fn by_kind_and_by_number_the_error_is_given_to_each_instead() {
     ] {
         let mut bench = Bench::open();
         let messages: Vec<String> = (0..count).map(|n| message(&format!("m{n}"), None)).collect();
-        bench.from_producer(&incoming("1", &messages));
+        bench.producer_says(&incoming("1", &messages));
         bench.host();
-        bench.from_host(&error("1", code));
+        bench.host_says(&error("1", code));
         assert_eq!(bench.host().len(), usize::from(splits), "{code} for {count}");
         let told = bench.producer();
         assert_eq!(told.is_empty(), splits);
@@ -71,9 +71,9 @@ fn by_kind_and_by_number_the_error_is_given_to_each_instead() {
 #[test]
 fn a_batch_of_one_keeps_the_form_of_its_error() {
     let mut bench = Bench::open();
-    bench.from_producer(&incoming("1", &[message("A", None)]));
+    bench.producer_says(&incoming("1", &[message("A", None)]));
     bench.host();
-    bench.from_host(&error("1", -32602));
+    bench.host_says(&error("1", -32602));
     assert!(bench.host().is_empty());
     assert_eq!(at(&bench.producer()[0], &["error", "data", "refusal"]), Some("\"invalid\""));
 }
@@ -81,11 +81,11 @@ fn a_batch_of_one_keeps_the_form_of_its_error() {
 #[test]
 fn a_session_that_ends_between_two_of_them_leaves_no_message_unanswered() {
     let mut bench = Bench::open();
-    bench.from_producer(&incoming("1", &[message("A", None), message("B", None)]));
+    bench.producer_says(&incoming("1", &[message("A", None), message("B", None)]));
     bench.host();
-    bench.from_host(&error("1", -32602));
+    bench.host_says(&error("1", -32602));
     let sent = bench.host();
-    bench.from_host(&accepted(&id(&sent[0]), "A"));
+    bench.host_says(&accepted(&id(&sent[0]), "A"));
     bench.end();
     let told = bench.producer();
     assert_eq!(told.len(), 1);
@@ -101,13 +101,13 @@ fn a_session_that_ends_between_two_of_them_leaves_no_message_unanswered() {
 fn what_is_kept_for_it_is_given_back_and_bounded() {
     let mut bench = Bench::open();
     let long = message("A", None).replace("\"t\"", &format!("\"{}\"", "t".repeat(9 << 20)));
-    bench.from_producer(&incoming("1", &[long.clone(), message("B", None)]));
-    bench.from_producer(&incoming("2", &[long, message("B", None)]));
+    bench.producer_says(&incoming("1", &[long.clone(), message("B", None)]));
+    bench.producer_says(&incoming("2", &[long, message("B", None)]));
     bench.host();
-    bench.from_host(&error("2", -32602));
+    bench.host_says(&error("2", -32602));
     assert!(bench.host().is_empty(), "past the bound the error is given to each");
     assert_eq!(bench.producer().len(), 1);
-    bench.from_host(&error("1", -32602));
+    bench.host_says(&error("1", -32602));
     assert_eq!(bench.host().len(), 1);
     bench.end();
     assert_eq!(bench.exchange.kept_bytes, 0);
