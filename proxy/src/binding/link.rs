@@ -32,7 +32,9 @@ pub(super) struct Link {
     pub(super) input: Way,
     pub(super) output: Way,
     /// The end of input was told.
-    told: bool,
+    ended: bool,
+    /// Bytes of what we ourselves had to say to this peer, since it last had read everything.
+    pub(super) told_bytes: usize,
 }
 
 /// What reading brought.
@@ -54,7 +56,8 @@ impl Link {
             outbox,
             input: Way::Open,
             output: Way::Open,
-            told: false,
+            ended: false,
+            told_bytes: 0,
         }
     }
 
@@ -93,7 +96,7 @@ impl Link {
                 }
             }
         }
-        if std::mem::replace(&mut self.told, true) { Came::Nothing } else { Came::End }
+        if std::mem::replace(&mut self.ended, true) { Came::Nothing } else { Came::End }
     }
 
     /// Writes what may leave; true if something did.
@@ -102,13 +105,23 @@ impl Link {
             return false;
         }
         match self.writer.poll_write(cx, &mut self.outbox) {
-            Poll::Ready(Ok(progress)) => progress.written > 0,
+            Poll::Ready(Ok(progress)) => {
+                if progress.empty {
+                    self.told_bytes = 0;
+                }
+                progress.written > 0
+            }
             Poll::Ready(Err(_)) => {
                 self.output = Way::Broken;
                 true
             }
             Poll::Pending => false,
         }
+    }
+
+    /// It leaves so much unread of what we told it that it must be told no more.
+    pub(super) fn is_deaf(&self) -> bool {
+        self.outbox.is_full() && self.told_bytes >= OUTBOX_BYTES
     }
 
     /// Tells the peer that nothing more comes.

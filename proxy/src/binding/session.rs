@@ -21,8 +21,6 @@ use crate::transport::Connection;
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
 /// How long what is left to be written to one side may take once the other is gone.
 const LAST_WORDS: Duration = Duration::from_millis(2500);
-/// Refusals of its own requests that a host may leave unread before it is no longer read.
-const MAX_TOLD: usize = 1024;
 /// Frames taken from one side before the other has its turn.
 const TURN: usize = 256;
 
@@ -53,8 +51,6 @@ pub(super) struct Session {
     /// The exchange is over: one side ended.
     closed: bool,
     congested: bool,
-    /// Refusals of ours written for the host since it last had read everything.
-    told: usize,
     reading: bool,
     /// What is left must be done by then: the host is gone.
     until: Option<Instant>,
@@ -93,7 +89,6 @@ impl Session {
             limit,
             closed: false,
             congested: false,
-            told: 0,
             reading: true,
             until: None,
             heard_until: None,
@@ -172,13 +167,12 @@ impl Session {
         }
     }
 
-    /// Contract 3.6: what is for a peer that does not read is not read from the other. What the sidecar
-    /// answers the producer counts too; of what it refuses the host only so many are written unread, for
-    /// the host's answers must be taken.
+    /// Contract 3.6: what is for a peer that does not read is not read from the other; what is for the other
+    /// goes on, but for a peer that leaves our own answers to it unread.
     fn may_read(&self, side: Side) -> bool {
         match side {
-            Side::Host => !self.producer.outbox.is_full() && self.told < MAX_TOLD,
-            Side::Producer => !self.host.outbox.is_full() && !self.producer.outbox.is_full(),
+            Side::Host => !self.producer.outbox.is_full() && !self.host.is_deaf(),
+            Side::Producer => !self.host.outbox.is_full() && !self.producer.is_deaf(),
         }
     }
 
@@ -215,8 +209,11 @@ impl Session {
         while let Some(deed) = self.exchange.poll() {
             match deed {
                 Deed::Send { to, line, after, forward, ours } => {
-                    self.link(to).outbox.push(&line, after, forward);
-                    self.told += usize::from(ours && to == Side::Host);
+                    let link = self.link(to);
+                    link.outbox.push(&line, after, forward);
+                    if ours {
+                        link.told_bytes += line.wire().len();
+                    }
                 }
                 // Until there is a journal, a step is as durable as the process.
                 Deed::Commit(seq) => {
@@ -237,9 +234,6 @@ impl Session {
 
     fn write(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) -> bool {
         let mut moved = self.host.poll_write(cx);
-        if self.host.is_flushed() {
-            self.told = 0;
-        }
         while let Some(event) = self.host.outbox.event() {
             let input = match event {
                 Event::Started(number) => Input::HandedOver(number),
