@@ -1,9 +1,8 @@
 //! Keyed digests of JSON values: equal values, equal digests.
 
 use std::fmt;
-use std::hash::Hasher;
 
-use siphasher::sip128::{Hasher128, SipHasher13};
+use siphasher::sip128::SipHasher13;
 
 use crate::raw::{Text, Token, Tokens};
 
@@ -37,7 +36,7 @@ pub fn fingerprint(key: &DigestKey, text: &str) -> u128 {
 /// the same bytes.
 #[derive(Clone, Copy)]
 enum Tag {
-    Label = 1,
+    Name = 1,
     Absent,
     Scalar,
     String,
@@ -46,91 +45,125 @@ enum Tag {
     ObjectEnd,
 }
 
-/// Hashes labelled raw JSON values, in the order given.
+/// Hashes raw JSON values, in the order given.
 ///
 /// A value counts as what it says (contract 6.2): members in any order, repeated members all counted,
 /// strings decoded (unpaired surrogates as such), numbers by their spelling, elements in order. One pass, no
-/// recursion.
+/// recursion; memory of about the size of the text.
 pub struct Digester {
-    fresh: SipHasher13,
     hasher: SipHasher13,
-    decoded: Vec<u8>,
+    /// What is not hashed yet: in one piece, which is a good deal faster than as it comes.
+    said: Vec<u8>,
+    open: Vec<Object>,
 }
+
+/// Room for what most events say.
+const SAID_BYTES: usize = 512;
+/// The most that [`Digester::clear`] keeps.
+const KEPT_BYTES: usize = 64 * 1024;
+/// The same for objects in each other.
+const KEPT_OBJECTS: usize = 1024;
 
 impl Digester {
     /// Nothing hashed yet.
     pub fn new(key: &DigestKey) -> Self {
-        let fresh = SipHasher13::new_with_key(&key.0);
-        Self { fresh, hasher: fresh, decoded: Vec::new() }
+        let hasher = SipHasher13::new_with_key(&key.0);
+        Self { hasher, said: Vec::with_capacity(SAID_BYTES), open: Vec::new() }
     }
 
-    /// Hashes a raw JSON value, or that there is none, under `label`.
-    pub fn field(&mut self, label: &str, raw: Option<&[u8]>) -> &mut Self {
-        self.label(label);
+    /// Hashes a raw JSON value, or that there is none.
+    pub fn field(&mut self, raw: Option<&[u8]>) -> &mut Self {
         match raw {
             Some(raw) => self.value(raw),
-            None => tagged(&mut self.hasher, Tag::Absent, &[]),
+            None => self.tagged(Tag::Absent, &[]),
         }
         self
     }
 
-    /// Hashes a string, or that there is none, under `label`: as [`Digester::field`] with its JSON text.
-    pub fn text(&mut self, label: &str, text: Option<&str>) -> &mut Self {
-        self.label(label);
+    /// Hashes a string, or that there is none: as [`Digester::field`] with its JSON text.
+    pub fn text(&mut self, text: Option<&str>) -> &mut Self {
         match text {
-            Some(text) => tagged(&mut self.hasher, Tag::String, text.as_bytes()),
-            None => tagged(&mut self.hasher, Tag::Absent, &[]),
+            Some(text) => self.tagged(Tag::String, text.as_bytes()),
+            None => self.tagged(Tag::Absent, &[]),
         }
         self
+    }
+
+    /// Starts again with nothing hashed; memory that ordinary events need is kept for the next one.
+    pub fn clear(&mut self) {
+        self.said.clear();
+        self.said.shrink_to(KEPT_BYTES);
+        self.open.clear();
+        self.open.shrink_to(KEPT_OBJECTS);
     }
 
     /// The digest of all that was hashed.
     pub fn finish(&self) -> Digest {
-        Digest(self.hasher.finish128().into())
-    }
-
-    fn label(&mut self, label: &str) {
-        tagged(&mut self.hasher, Tag::Label, label.as_bytes());
-    }
-
-    fn string(&mut self, tag: Tag, text: Text<'_>) {
-        if text.escaped {
-            self.decoded.clear();
-            text.append_to(&mut self.decoded);
-            tagged(&mut self.hasher, tag, &self.decoded);
-        } else {
-            tagged(&mut self.hasher, tag, text.inner);
-        }
+        Digest(self.hasher.hash(&self.said).into())
     }
 
     fn value(&mut self, raw: &[u8]) {
-        // Each member is hashed on its own; an object is the sum of its members, so their order is nothing.
-        let mut open: Vec<Object> = Vec::new();
         for token in Tokens::new(raw) {
             match token {
-                Token::ObjectStart => open.push(Object { outer: self.hasher, members: 0, sum: 0 }),
+                Token::ObjectStart => self.open.push(Object { start: self.said.len(), members: 0, sum: 0 }),
                 Token::Name(name) => {
-                    if let Some(object) = open.last_mut() {
-                        object.close_member(&self.hasher);
+                    self.close_member();
+                    if let Some(object) = self.open.last_mut() {
                         object.members += 1;
                     }
-                    self.hasher = self.fresh;
-                    self.string(Tag::Label, name);
+                    self.string(Tag::Name, name);
                 }
                 Token::ObjectEnd => {
-                    if let Some(mut object) = open.pop() {
-                        object.close_member(&self.hasher);
-                        self.hasher = object.outer;
-                        tag(&mut self.hasher, Tag::ObjectEnd, object.members);
-                        self.hasher.write(&object.sum.to_le_bytes());
+                    self.close_member();
+                    if let Some(object) = self.open.pop() {
+                        self.tag(Tag::ObjectEnd, object.members);
+                        self.said.extend_from_slice(&object.sum.to_le_bytes());
                     }
                 }
-                Token::ArrayStart => tag(&mut self.hasher, Tag::ArrayStart, 0),
-                Token::ArrayEnd => tag(&mut self.hasher, Tag::ArrayEnd, 0),
+                Token::ArrayStart => self.tag(Tag::ArrayStart, 0),
+                Token::ArrayEnd => self.tag(Tag::ArrayEnd, 0),
                 Token::String(text) => self.string(Tag::String, text),
-                Token::Scalar(text) => tagged(&mut self.hasher, Tag::Scalar, text),
+                Token::Scalar(text) => self.tagged(Tag::Scalar, text),
             }
         }
+    }
+
+    /// The member begun last, if any, is said in full.
+    ///
+    /// Each member is hashed on its own, and an object is the sum of its members: their order is nothing.
+    fn close_member(&mut self) {
+        if let Some(object) = self.open.last_mut()
+            && object.members > 0
+        {
+            let member = self.said.get(object.start..).unwrap_or_default();
+            object.sum = object.sum.wrapping_add(self.hasher.hash(member).into());
+            self.said.truncate(object.start);
+        }
+    }
+
+    fn string(&mut self, kind: Tag, text: Text<'_>) {
+        if !text.escaped {
+            return self.tagged(kind, text.inner);
+        }
+        let start = self.said.len();
+        self.tag(kind, 0);
+        let inside = self.said.len();
+        text.append_to(&mut self.said);
+        let word = word(kind, self.said.len() - inside);
+        if let Some(tag) = self.said.get_mut(start..inside) {
+            tag.copy_from_slice(&word);
+        }
+    }
+
+    #[inline]
+    fn tag(&mut self, kind: Tag, len: usize) {
+        self.said.extend_from_slice(&word(kind, len));
+    }
+
+    #[inline]
+    fn tagged(&mut self, kind: Tag, bytes: &[u8]) {
+        self.tag(kind, bytes.len());
+        self.said.extend_from_slice(bytes);
     }
 }
 
@@ -142,32 +175,17 @@ impl fmt::Debug for Digester {
 
 /// An object that is being hashed.
 struct Object {
-    /// The hash of what contains it, up to it.
-    outer: SipHasher13,
+    /// Where in `said` its current member starts.
+    start: usize,
     /// Members begun.
     members: usize,
     /// The digests of the members done, added up.
     sum: u128,
 }
 
-impl Object {
-    /// The member begun last, if any, is done: `hasher` has all of it.
-    fn close_member(&mut self, hasher: &SipHasher13) {
-        if self.members > 0 {
-            self.sum = self.sum.wrapping_add(hasher.finish128().into());
-        }
-    }
-}
-
 #[inline]
-fn tag(hasher: &mut SipHasher13, tag: Tag, len: usize) {
-    hasher.write(&((tag as u64) << 56 | len as u64).to_le_bytes());
-}
-
-#[inline]
-fn tagged(hasher: &mut SipHasher13, kind: Tag, bytes: &[u8]) {
-    tag(hasher, kind, bytes.len());
-    hasher.write(bytes);
+const fn word(kind: Tag, len: usize) -> [u8; 8] {
+    ((kind as u64) << 56 | len as u64).to_le_bytes()
 }
 
 #[cfg(test)]

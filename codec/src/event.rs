@@ -113,24 +113,36 @@ impl Event {
     /// The digest that tells a retry from a conflict (contract 6.2): of lane, scope, `messageId`,
     /// `coalesce`, content, `tags` and `expiresAt`; not of `timestamp`, `origin`, `metadata` or `_meta`.
     pub fn digest(&self, key: &DigestKey) -> Digest {
+        self.digest_with(&mut Digester::new(key))
+    }
+
+    /// The [`digest`](Self::digest), with the key and the memory of `digester`.
+    pub fn digest_with(&self, digester: &mut Digester) -> Digest {
         let scope = match self.lane {
             Lane::Push => &self.feature_set,
             Lane::Channel => &self.channel,
         };
-        Digester::new(key)
-            .text("lane", Some(self.lane.method()))
-            .text("scope", scope.as_deref())
-            .field("messageId", self.message_id.as_deref())
-            .field("coalesce", self.span(self.spans.coalesce.as_ref()))
-            .field("content", self.content.as_deref())
-            .field("tags", self.span(self.spans.tags.as_ref()))
-            .field("expiresAt", self.span(self.spans.expires_at.as_ref()))
+        digester.clear();
+        digester
+            .text(Some(self.lane.method()))
+            .text(scope.as_deref())
+            .field(self.message_id.as_deref())
+            .field(self.span(self.spans.coalesce.as_ref()))
+            .field(self.content.as_deref())
+            .field(self.span(self.spans.tags.as_ref()))
+            .field(self.span(self.spans.expires_at.as_ref()))
             .finish()
     }
 
     /// The same event in memory of its own: held, it does not keep the read buffer alive.
     #[must_use]
     pub fn detached(mut self) -> Self {
+        self.detach();
+        self
+    }
+
+    /// Makes it [`detached`](Self::detached).
+    pub fn detach(&mut self) {
         let own = Bytes::copy_from_slice(&self.raw);
         let moved = |part: &Bytes| match scan::range_of(&self.raw, part) {
             Some(range) => own.slice(range),
@@ -141,7 +153,7 @@ impl Event {
         if let Some(Ok(coalesce)) = &mut self.coalesce {
             coalesce.data = coalesce.data.as_ref().map(moved);
         }
-        Self { raw: own, content, message_id, ..self }
+        (self.raw, self.content, self.message_id) = (own, content, message_id);
     }
 
     /// The event without its `coalesce` members, as a legacy host gets it (contract 7.4).

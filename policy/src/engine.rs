@@ -15,6 +15,7 @@
 //! ```
 
 mod admit;
+mod aside;
 mod input;
 mod order;
 mod out;
@@ -31,6 +32,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::quality::FixedState;
 use mcpl_codec::DigestKey;
+use mcpl_codec::digest::Digester;
 use slotmap::SlotMap;
 
 pub use admit::MAX_JOINED;
@@ -74,6 +76,7 @@ pub struct Load {
 pub struct Engine {
     settings: Settings,
     key: DigestKey,
+    digester: Digester,
     seed: u64,
     jitter: fastrand::Rng,
     now: Now,
@@ -109,6 +112,7 @@ impl Engine {
         Self {
             settings,
             key: DigestKey(key),
+            digester: Digester::new(&DigestKey(key)),
             seed,
             jitter,
             now: Now::default(),
@@ -198,10 +202,10 @@ impl Engine {
         while let Some((set_for, timer)) = self.timers.due(self.now.mono_ms) {
             match timer {
                 Timer::Release(key) => self.on_release(key, set_for),
-                Timer::Retry(key) => self.on_retry(key),
+                Timer::Retry(key) => self.on_retry(key, set_for),
                 Timer::Expiry(key) => self.on_expiry(key, set_for),
-                Timer::Answer(number) => self.on_unanswered(number),
-                Timer::PolicyWait => self.on_policy_wait(),
+                Timer::Answer(number) => self.on_unanswered(number, set_for),
+                Timer::PolicyWait => self.unpark(),
                 Timer::Pace => self.pace_timer_ms = None,
             }
         }
@@ -215,6 +219,8 @@ impl Engine {
         self.pace.reload(settings.forward_rate_per_s);
         self.settings = settings;
         self.rearm_releases();
+        self.await_policy();
+        self.unpark();
         self.pump();
     }
 
@@ -246,8 +252,8 @@ impl Engine {
             self.timers.sweep(|at, timer| match timer {
                 Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
                 Timer::Expiry(key) => works.get(key).is_some_and(|work| work.expiry_timer_ms == Some(at)),
-                Timer::Retry(key) => works.get(key).is_some_and(|work| work.not_before_ms == at),
-                Timer::Answer(number) => outs.contains_key(&number),
+                Timer::Retry(key) => works.get(key).is_some_and(|work| work.retry_timer_ms == Some(at)),
+                Timer::Answer(number) => outs.get(&number).is_some_and(|out| out.timer_ms == Some(at)),
                 Timer::PolicyWait => policy == Some(at),
                 Timer::Pace => pace == Some(at),
             });

@@ -27,7 +27,7 @@ use tokio::time::{Instant, Sleep};
 use self::clock::Clock;
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::{Offspring, Word};
-pub use self::probe::{MAX_PROBES, SILENCE};
+pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::probe::{Probe, Said};
 use self::session::{Reached, Retired, Session};
 use crate::child::{Child, Spec, Status};
@@ -262,6 +262,7 @@ impl Binding {
 
     fn poll_probes(&mut self, cx: &mut Context<'_>) {
         let now = Instant::now();
+        let limit = self.producer.limits.max_message_bytes;
         let mut at = 0;
         while at < self.probes.len() {
             let Some(probe) = self.probes.get_mut(at) else { return };
@@ -280,7 +281,8 @@ impl Binding {
                 Said::Message(line) => {
                     let Some(probe) = self.probes.remove(at) else { return };
                     let patient = probe.until.is_none();
-                    let (connection, framer) = probe.into_parts();
+                    let (connection, mut framer) = probe.into_parts();
+                    framer.set_limit(limit);
                     if let Some(older) = self.session.take() {
                         tracing::info!(producer = %self.producer.name, "a newer host connection ends the older one");
                         self.retire(older);

@@ -127,8 +127,9 @@ pub enum Deed {
 enum Own {
     /// A forward of the engine's.
     Forward { number: u64, lane: Lane, message_id: Option<Bytes>, taught: mcpl_policy::engine::Taught },
-    /// One message of a batch that is sent one at a time (contract 8.6).
-    Single { parcel: u64, part: usize },
+    /// One message of a `channels/incoming` that is sent by itself; `chain`: its answer lets the next go
+    /// (contract 8.6).
+    Single { parcel: u64, part: usize, chain: bool },
 }
 
 /// Bytes of requests kept at once for sending their messages one at a time; past it a batch that is refused
@@ -152,6 +153,9 @@ pub struct Exchange {
     kept_bytes: usize,
     batches: Batches,
     own: HashMap<u64, Own>,
+    /// The request of events that is being looked at: what of it passed is sent before a release that a later
+    /// message of it brings about (contract 7.1a).
+    looking_at: Option<(u64, Line)>,
     /// The step that what passes next waits for.
     gate: Option<u64>,
     deeds: VecDeque<Deed>,
@@ -175,6 +179,7 @@ impl Exchange {
             kept_bytes: 0,
             batches: Batches::default(),
             own: HashMap::new(),
+            looking_at: None,
             gate: None,
             deeds: VecDeque::new(),
             tally: Tally::default(),
@@ -246,10 +251,11 @@ impl Exchange {
             if let Some(parcel) = self.parcels.get_mut(&number) {
                 parcel.sealed = true;
                 for part in &mut parcel.parts {
-                    if matches!(part.state, State::Open | State::Passed) {
+                    if matches!(part.state, State::Open | State::Passed | State::Sent) {
                         part.state = State::Lost;
                     }
                 }
+                parcel.open = 0;
             }
             self.finish(number);
         }
@@ -287,6 +293,7 @@ impl Exchange {
     }
 
     fn forward(&mut self, number: u64, lane: Lane, body: &Bytes, after: Option<u64>) {
+        self.send_passed();
         let wire = self.number();
         let event = match lane {
             Lane::Push => mcpl_codec::Event::push(body.clone()),

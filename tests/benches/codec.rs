@@ -3,6 +3,8 @@
 //! Every sample is a batch of 64 messages (times are of the batch; `item/s` counts messages), so that the
 //! clock does not count. Compare within one run: `envelope` has `serde_json` beside the validator.
 
+#![expect(clippy::unwrap_used, reason = "a benchmark of a wrong message must stop")]
+#![expect(clippy::wildcard_imports, reason = "its modules are headings of the report")]
 use bytes::{BufMut, Bytes};
 use divan::counter::{BytesCount, ItemsCount};
 use divan::{Bencher, black_box};

@@ -10,8 +10,10 @@ use bytes::Bytes;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use mcpl_codec::Event;
-use mcpl_policy::admission::FeatureSets;
-use mcpl_policy::engine::{Arrival, GrantFact, Host, HostReply, MAX_RECEIPTS, Stance, Ticket};
+use mcpl_policy::admission::{FeatureSets, Learned};
+use mcpl_policy::engine::{
+    Arrival, ChannelFact, GrantFact, Host, HostReply, MAX_RECEIPTS, Stance, Taught, Ticket,
+};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::refusal::Verdict;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
@@ -39,8 +41,7 @@ struct Bench {
 impl Bench {
     /// Every subject has had an occurrence, and the window of receipts is as full as `receipts` says.
     fn new(subjects: usize, receipts: usize, channels: bool) -> Self {
-        let mut settings = Settings::default();
-        settings.in_flight = 4 * BATCH;
+        let settings = Settings { in_flight: 4 * BATCH, ..Settings::default() };
         let mut engine = Engine::new(settings, 7);
         let host = Host {
             stance: Stance::Over,
@@ -59,7 +60,7 @@ impl Bench {
             Input::Declared(FeatureSets::of(declared.as_bytes())),
             Input::Grant(GrantFact::Requested(1, Bytes::from(grant))),
             Input::Grant(GrantFact::Answered { request: 1, accepted: true }),
-            Input::Channel(mcpl_policy::engine::ChannelFact::Notified {
+            Input::Channel(ChannelFact::Notified {
                 added: (0..10).map(|channel| format!("c{channel}")).collect(),
                 removed: Vec::new(),
             }),
@@ -85,8 +86,11 @@ impl Bench {
                 self.turn.set((turn + 1) % self.subjects);
                 // A stride, so that neighbours in time are none in memory.
                 let subject = turn * 7_919 % self.subjects;
-                let channel =
-                    if self.channels { format!(r#","channelId":"c{}""#, subject % 10) } else { String::new() };
+                let channel = if self.channels {
+                    format!(r#","channelId":"c{}""#, subject % 10)
+                } else {
+                    String::new()
+                };
                 event(made, &format!(r#","coalesce":{{"key":"doc/{subject}"{channel}{flags}}}"#))
             })
             .collect()
@@ -140,6 +144,18 @@ fn first(bencher: Bencher<'_, '_>, subjects: usize) {
 #[divan::bench(args = SUBJECTS, sample_size = 1, sample_count = 500)]
 fn replaced(bencher: Bencher<'_, '_>, subjects: usize) {
     let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    bencher
+        .with_inputs(|| bench.events(BATCH, ""))
+        .counter(ItemsCount::new(BATCH))
+        .bench_local_refs(|events| assert_eq!(bench.take(events), 3 * BATCH));
+}
+
+/// The same, once the host has accepted an event of the feature set: that is all that is looked up then.
+#[divan::bench(args = SUBJECTS, sample_size = 1, sample_count = 500)]
+fn replaced_where_the_host_accepted_before(bencher: Bencher<'_, '_>, subjects: usize) {
+    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let taught = Taught::of(&event(0, ""));
+    bench.engine.borrow_mut().handle(Now::at(1), Input::Taught(taught, Learned::Open));
     bencher
         .with_inputs(|| bench.events(BATCH, ""))
         .counter(ItemsCount::new(BATCH))

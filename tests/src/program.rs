@@ -127,8 +127,17 @@ impl Program {
 
 /// The resident memory of a process in bytes.
 pub fn resident_bytes(pid: u32) -> u64 {
+    status_bytes(pid, "VmRSS:")
+}
+
+/// The most resident memory a process ever had, in bytes.
+pub fn peak_bytes(pid: u32) -> u64 {
+    status_bytes(pid, "VmHWM:")
+}
+
+fn status_bytes(pid: u32, name: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("the process runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("a VmRSS line");
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).expect("the line is there");
     line.trim().trim_end_matches(" kB").trim().parse::<u64>().expect("a number") * 1024
 }
 

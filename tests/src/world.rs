@@ -64,6 +64,11 @@ impl World {
         self.producer_port.number
     }
 
+    /// The port where the host reaches the program.
+    pub fn port(&self) -> u16 {
+        self.port.number
+    }
+
     /// A running world with nothing but defaults.
     pub async fn started() -> Self {
         Self::new().await.start().await
@@ -84,19 +89,45 @@ impl World {
         self
     }
 
-    /// Writes the configuration and starts the program.
-    pub async fn start(mut self) -> Self {
+    /// The `[[producer]]` of this world, with its tables, under a name.
+    pub fn producer_named(&self, name: &str) -> String {
         let mut text = format!(
-            "state_dir = \"state\"\n\n[[producer]]\nname = \"main\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
+            "[[producer]]\nname = \"{name}\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
             self.port.number, self.producer_port.number, self.keys,
         );
         for (name, lines) in &self.tables {
             let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
         }
-        std::fs::write(self.folder.path().join("sidecar.toml"), text)
-            .expect("the configuration can be written");
+        text
+    }
+
+    fn configure(&self, producers: &[String]) {
+        let text = format!("state_dir = \"state\"\n\n{}", producers.join("\n"));
+        let (fresh, place) = (self.folder.path().join("fresh"), self.folder.path().join("sidecar.toml"));
+        std::fs::write(&fresh, text).expect("the configuration can be written");
+        // Whole or not at all: the program looks at the file whenever it likes.
+        std::fs::rename(fresh, place).expect("the configuration can be put in place");
+    }
+
+    /// Writes the configuration and starts the program.
+    pub async fn start(mut self) -> Self {
+        self.configure(&[self.producer_named("main")]);
         self.restart().await;
         self
+    }
+
+    /// Writes a configuration of these producers and has it taken over; returns when it was.
+    pub async fn reload(&mut self, producers: &[String]) {
+        const TAKEN: &str = "the configuration was reloaded";
+        let before = self.program().stderr().matches(TAKEN).count();
+        self.configure(producers);
+        self.program().signal(rustix::process::Signal::HUP);
+        let end = Instant::now() + PATIENCE;
+        while self.program().stderr().matches(TAKEN).count() == before {
+            assert!(self.program().runs(), "the reload ended the program");
+            assert!(Instant::now() < end, "the configuration was not reloaded");
+            sleep(Duration::from_millis(10)).await;
+        }
     }
 
     /// Ends the program at once, if it runs, and starts it again on the same state.

@@ -149,13 +149,14 @@ fn agreement_is_of_values_not_of_spelling() {
 #[test]
 fn depth_costs_neither_stack_nor_square_time() {
     let spaced = |text: &str| format!(" {text}");
-    for depth in [10_000, 100_000] {
+    for depth in [1_000, 40_000] {
         let (arrays, objects) = (sample::arrays(depth), sample::objects(depth));
         assert!(!agree(arrays.as_bytes(), sample::arrays(depth - 1).as_bytes()));
         assert!(agree(objects.as_bytes(), spaced(&objects).as_bytes()));
     }
     let (arrays, objects) = (sample::arrays(1_000_000), sample::objects(1_000_000));
-    assert!(agree(arrays.as_bytes(), spaced(&arrays).as_bytes()));
+    assert!(agree(arrays.as_bytes(), arrays.clone().as_bytes()), "equal bytes agree whatever their length");
+    assert!(!agree(arrays.as_bytes(), spaced(&arrays).as_bytes()), "past the bound nothing else does");
     assert_eq!(elements(arrays.as_bytes()).count(), 1);
     assert_eq!(members(objects.as_bytes()).count(), 1);
     assert_eq!(only(objects.as_bytes(), "b"), Ok(None));
@@ -206,7 +207,7 @@ proptest! {
         let _ = (elements(&text).count(), agree(&text, b"{}"), only(&text, "a"), string(&text));
         let _ = crate::jcs::size(&text);
         let key = crate::digest::DigestKey([1; 16]);
-        let _ = crate::digest::Digester::new(&key).field("x", Some(&text)).finish();
+        let _ = crate::digest::Digester::new(&key).field(Some(&text)).finish();
         let _ = crate::splice::Splice::new(&text).remove_member(&text, "a").keep_elements(&text, |_| false).finish();
         let event = crate::event::Event::push(bytes::Bytes::from(text.clone()));
         let _ = (event.digest(&key), event.bare(), event.shape_fault(), event.tags().count());

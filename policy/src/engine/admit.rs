@@ -3,11 +3,11 @@
 use mcpl_codec::{Coalesce, ContentShape, Event, Fault, Lane, digest, jcs};
 
 use super::Engine;
-use super::input::{Arrival, Stance, Taught, Ticket};
+use super::input::{Arrival, Stance, Ticket, capability, claim};
 use super::output::{Answer, Fate, Outcome, Output};
 use super::receipt::{Answered, Receipt};
 use super::subject::{History, SubjectKey};
-use super::work::{Role, Stage, Through, Work, WorkKey};
+use super::work::{Role, Stage, Through, Work, WorkKey, told_in};
 use crate::admission::{Authority, Standing};
 use crate::refusal::{Ours, Shortage};
 use crate::settings::Position;
@@ -37,11 +37,27 @@ struct Plan {
     growth: i64,
 }
 
+/// What `coalesce` asks for.
+#[derive(Clone, Copy, Debug)]
+struct Flags {
+    deferred: bool,
+    retract: bool,
+    initial: bool,
+}
+
+impl Flags {
+    fn of(coalesce: &Coalesce) -> Self {
+        let Coalesce { deferred, retract, initial, .. } = *coalesce;
+        Self { deferred, retract, initial }
+    }
+}
+
 /// An occurrence that passed shape, authority and identity.
 struct Candidate {
     ticket: Ticket,
-    event: Event,
-    coalesce: Coalesce,
+    /// Boxed: it changes hands a few times from here on.
+    event: Box<Event>,
+    coalesce: Flags,
     through: bool,
     fingerprint: u128,
     digest: mcpl_codec::Digest,
@@ -124,18 +140,18 @@ impl Engine {
                 return self.refuse(ticket, Ours::Malformed(fault));
             }
             (_, _, Some(fault)) => return self.refuse(ticket, Ours::Malformed(fault)),
-            (_, Some(Ok(coalesce)), None) => coalesce.clone(),
+            (_, Some(Ok(coalesce)), None) => Flags::of(coalesce),
             (_, None, None) => return self.uncoalesced(ticket, &event),
         };
         if self.is_deadly(&event) {
             return self.refuse(ticket, deadly(event.content_field()));
         }
-        let through = match self.standing(&Taught::of(&event)) {
+        let through = match self.standing(&event) {
             Ok(through) => through,
             Err(refused) => return self.refuse(ticket, refused),
         };
         let fingerprint = digest::fingerprint(&self.key, event.event_id.as_deref().unwrap_or_default());
-        let digest = event.digest(&self.key);
+        let digest = event.digest_with(&mut self.digester);
         self.receipts.prune(self.now.mono_ms, self.settings.coalesce.retry_window_ms);
         if let Some(receipt) = self.receipts.find(fingerprint) {
             let answer = receipt.answer();
@@ -152,18 +168,19 @@ impl Engine {
         if let Some(limit) = self.over_size(&event) {
             return self.refuse(ticket, Ours::TooLarge(limit));
         }
+        let event = Box::new(event);
         let candidate = Candidate { ticket, event, coalesce, through, fingerprint, digest };
         self.place_candidate(candidate);
     }
 
     /// Whether a coalesced event is held (`false`) or written through (`true`); else the refusal the host
     /// would give (contract 5, 8.9).
-    fn standing(&self, claims: &Taught) -> Result<bool, Ours> {
+    fn standing(&self, event: &Event) -> Result<bool, Ours> {
         let Some(session) = &self.session else { return Ok(true) };
         if session.host.enforces_policy && !session.admission.policy_known() {
-            return Err(Ours::BeforePolicy(Authority::CapabilityDenied(claims.capability())));
+            return Err(Ours::BeforePolicy(Authority::CapabilityDenied(capability(event.lane))));
         }
-        match session.admission.look(&claims.claim()) {
+        match session.admission.look(&claim(event)) {
             Standing::Open | Standing::Permitted => Ok(false),
             Standing::Unknown | Standing::Closed => Ok(true),
             Standing::Forbidden(authority) => Err(Ours::Authority(authority)),
@@ -186,10 +203,7 @@ impl Engine {
     fn place_candidate(&mut self, candidate: Candidate) {
         let mut plan = self.plan(&candidate);
         if self.takes_token(&candidate, plan) {
-            let channel = match candidate.event.lane {
-                Lane::Channel => candidate.event.channel.as_deref(),
-                Lane::Push => candidate.coalesce.channel.as_deref(),
-            };
+            let channel = told_in(&candidate.event);
             if let Err(wait_ms) = self.limits.take(self.now.mono_ms, channel) {
                 return self.refuse(candidate.ticket, Ours::Unavailable(Shortage::Rate, wait_ms));
             }
@@ -209,7 +223,7 @@ impl Engine {
 
     fn plan(&mut self, candidate: &Candidate) -> Plan {
         let Candidate { event, coalesce, through, .. } = candidate;
-        let subject = self.subjects.find(event, coalesce);
+        let subject = self.subjects.find(event);
         let known = subject.and_then(|key| self.subjects.get(key));
         let occupant = known.and_then(|subject| subject.occupant);
         let history = known.map_or(History::Unknown, super::subject::Subject::reading);
@@ -239,6 +253,11 @@ impl Engine {
         };
         let added = match outcome {
             Outcome::Retracted | Outcome::Consumed => 0,
+            Outcome::Replaced if !through => {
+                let older = occupant.and_then(|key| self.works.get(key));
+                let merged = older.and_then(|older| Self::merge(older, event, coalesce.deferred));
+                merged.map_or(event.raw.len(), |merged| merged.raw.len()) as i64
+            }
             _ => event.raw.len() as i64,
         };
         Plan { outcome, subject, occupant, growth: added - freed }
@@ -252,27 +271,24 @@ impl Engine {
 
     /// Contract 6.3, and 6.5 with a batch rendered as its fallback.
     fn hold(&mut self, candidate: Candidate, plan: Plan) {
-        let Candidate { ticket, event, coalesce, through, fingerprint, digest } = candidate;
+        let Candidate { ticket, mut event, coalesce, through, fingerprint, digest } = candidate;
         let now_ms = self.now.mono_ms;
-        let event = event.detached();
+        event.detach();
         let began = plan.subject.is_none();
         let subject = plan.subject.or_else(|| {
             let initial = coalesce.initial && self.settings.coalesce.initial;
             let history = if initial { History::None } else { History::Unknown };
-            self.subjects.track(&event, &coalesce, history, self.settings.coalesce.max_subjects)
+            self.subjects.track(&event, history, self.settings.coalesce.max_subjects)
         });
-        self.supersede(subject, &Fate::Replaced);
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
         let answered =
             Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
         let batch = coalesce.deferred && !through;
-        if !through {
-            self.end_set_aside(subject, &Fate::Replaced);
-        }
         if let Some(old) = plan.occupant {
             self.vouch(old);
             if !through {
                 self.replace(old, event, batch, (fingerprint, digest), plan.outcome);
+                self.overtake(subject, self.arrivals, &Fate::Replaced);
                 self.accept(ticket, fingerprint, answered, plan.outcome, prior);
                 return;
             }
@@ -306,6 +322,7 @@ impl Engine {
             stuck: false,
             forced: false,
             release_timer_ms: None,
+            retry_timer_ms: None,
             expiry_timer_ms: None,
             fingerprint,
             digest,
@@ -317,15 +334,15 @@ impl Engine {
         if through {
             self.pump();
         } else {
+            self.overtake(subject, self.arrivals, &Fate::Replaced);
             self.accept(ticket, fingerprint, answered, plan.outcome, prior);
         }
     }
 
     /// Contract 6.4.
     fn withdraw(&mut self, candidate: Candidate, plan: Plan) {
-        let Candidate { ticket, event, coalesce, through, fingerprint, digest } = candidate;
+        let Candidate { ticket, mut event, through, fingerprint, digest, .. } = candidate;
         let now_ms = self.now.mono_ms;
-        self.supersede(plan.subject, &Fate::Withdrawn);
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
         let answered =
             Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
@@ -335,7 +352,7 @@ impl Engine {
             if told && through { self.set_aside(old) } else { self.end(old, Fate::Withdrawn) }
         }
         if !(told && through) {
-            self.end_set_aside(plan.subject, &Fate::Withdrawn);
+            self.overtake(plan.subject, self.arrivals, &Fate::Withdrawn);
         }
         if !told {
             if let Some(key) = plan.subject {
@@ -344,10 +361,10 @@ impl Engine {
             self.accept(ticket, fingerprint, answered, plan.outcome, prior);
             return;
         }
-        let event = event.detached();
+        event.detach();
         let began = plan.subject.is_none();
         let most = self.settings.coalesce.max_subjects;
-        let subject = plan.subject.or_else(|| self.subjects.track(&event, &coalesce, History::Unknown, most));
+        let subject = plan.subject.or_else(|| self.subjects.track(&event, History::Unknown, most));
         let place = self.order.tail();
         let urgent = through || self.is_urgent(&event);
         let work = Work {
@@ -369,6 +386,7 @@ impl Engine {
             stuck: false,
             forced: false,
             release_timer_ms: None,
+            retry_timer_ms: None,
             expiry_timer_ms: None,
             fingerprint,
             digest,
@@ -404,6 +422,7 @@ impl Engine {
         let Some(through) = work.through.take() else { return };
         let (fingerprint, digest, outcome, prior) =
             (work.fingerprint, work.digest, work.outcome, work.prior.clone());
+        let (subject, arrived) = (work.subject, work.arrived);
         self.throughs.remove(&fingerprint);
         let after = Some(self.step());
         let answer = Answered::Ours(outcome, prior.clone());
@@ -412,10 +431,11 @@ impl Engine {
             let answer = Answer::Accepted { outcome, prior: prior.clone() };
             self.outputs.push_back(Output::Answer { ticket, answer, after });
         }
+        let fate = if outcome == Outcome::Noted { Fate::Withdrawn } else { Fate::Replaced };
         if let Some(displaced) = through.displaced {
-            let fate = if outcome == Outcome::Noted { Fate::Withdrawn } else { Fate::Replaced };
-            self.end(displaced, fate);
+            self.end(displaced, fate.clone());
         }
+        self.overtake(subject, arrived, &fate);
     }
 
     fn keeps_place(&self, old: &Work) -> bool {
@@ -426,11 +446,18 @@ impl Engine {
         }
     }
 
+    /// Contract 6.3: a push that replaces an unread channel message is told as that message.
+    fn merge(older: &Work, newer: &Event, batch: bool) -> Option<Event> {
+        let was_batch = matches!(older.role, Role::Occupant { batch: true });
+        let merges = older.event.lane == Lane::Channel && newer.lane == Lane::Push && !batch && !was_batch;
+        merges.then(|| Event::merged(&older.event, newer))
+    }
+
     /// Puts a newer occurrence where `key` was: its reasons, its times and, as configured, its place stay.
     fn replace(
         &mut self,
         key: WorkKey,
-        event: Event,
+        event: Box<Event>,
         batch: bool,
         identity: (u128, mcpl_codec::Digest),
         outcome: Outcome,
@@ -438,9 +465,7 @@ impl Engine {
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
-        let was_batch = matches!(old.role, Role::Occupant { batch: true });
-        let merges = old.event.lane == Lane::Channel && event.lane == Lane::Push && !batch && !was_batch;
-        let event = if merges { Event::merged(&old.event, &event) } else { event };
+        let event = Self::merge(old, &event, batch).map_or(event, Box::new);
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }

@@ -1,7 +1,7 @@
 //! The facts the engine is told.
 
 use bytes::Bytes;
-use mcpl_codec::{Event, Lane};
+use mcpl_codec::{Coalesce, Event, Lane};
 
 use crate::admission::{Claim, FeatureSets, Learned};
 use crate::profile::Dedup;
@@ -75,10 +75,7 @@ impl Taught {
 
     /// The capability its lane needs.
     pub fn capability(&self) -> &'static str {
-        match self.lane {
-            Lane::Push => "pushEvents",
-            Lane::Channel => "channels.incoming",
-        }
+        capability(self.lane)
     }
 
     /// The claim to ask the admission about.
@@ -88,6 +85,26 @@ impl Taught {
             (Lane::Push, Some(channel)) => Claim::ScopedPush { feature_set: &self.feature_set, channel },
             (Lane::Push, None) => Claim::Push { feature_set: &self.feature_set },
         }
+    }
+}
+
+/// The capability that events of `lane` need.
+pub(super) fn capability(lane: Lane) -> &'static str {
+    match lane {
+        Lane::Push => "pushEvents",
+        Lane::Channel => "channels.incoming",
+    }
+}
+
+/// The claim of `event`, as [`Taught::claim`] has it.
+pub(super) fn claim(event: &Event) -> Claim<'_> {
+    let feature_set = event.feature_set.as_deref().unwrap_or_default();
+    match (event.lane, &event.coalesce) {
+        (Lane::Channel, _) => Claim::Message { channel: event.channel.as_deref().unwrap_or_default() },
+        (Lane::Push, Some(Ok(Coalesce { channel: Some(channel), .. }))) => {
+            Claim::ScopedPush { feature_set, channel }
+        }
+        (Lane::Push, _) => Claim::Push { feature_set },
     }
 }
 

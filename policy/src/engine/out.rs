@@ -18,10 +18,12 @@ pub(super) struct Out {
     pub(super) handed: bool,
     /// What the reading clock showed when its last byte was written.
     pub(super) written_ms: Option<u64>,
+    /// The moment of its timer, while one is set.
+    pub(super) timer_ms: Option<u64>,
 }
 
 impl Out {
     pub(super) fn new(work: WorkKey, subject: Option<SubjectKey>) -> Self {
-        Self { work, subject, superseded: None, handed: false, written_ms: None }
+        Self { work, subject, superseded: None, handed: false, written_ms: None, timer_ms: None }
     }
 }

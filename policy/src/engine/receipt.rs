@@ -1,8 +1,10 @@
 //! Admitted occurrences, remembered so that a retry has no second effect (contract 6.2).
 
+use std::collections::hash_map::Entry;
+use std::collections::{HashMap, VecDeque};
+
 use bytes::Bytes;
 use foldhash::quality::FixedState;
-use lru::LruCache;
 use mcpl_codec::Digest;
 
 use super::output::{Answer, Outcome};
@@ -38,40 +40,106 @@ impl Receipt {
     }
 }
 
-/// The receipts, oldest first.
+/// Receipts forgotten at once where there is no room: together they wait for memory less than one by one.
+const FORGOTTEN: usize = 64;
+
+/// The receipts. Admissions are in order of time, and a receipt is never moved: the oldest go first.
 #[derive(Debug)]
 pub(super) struct Receipts {
-    known: LruCache<u128, Receipt, FixedState>,
+    /// Oldest first, with their fingerprints.
+    kept: VecDeque<(u128, Receipt)>,
+    /// The number of the oldest. Numbers wrap; there are never so many at a time.
+    oldest: u32,
+    /// Numbers by half a fingerprint: a table half the size. Of two occurrences that share it, which takes
+    /// 2^64 of them, the older is forgotten early.
+    numbers: HashMap<u64, u32, FixedState>,
 }
 
 impl Receipts {
     pub(super) fn new(seed: u64) -> Self {
-        Self { known: LruCache::unbounded_with_hasher(FixedState::with_seed(seed)) }
+        let numbers = HashMap::with_hasher(FixedState::with_seed(seed));
+        Self { kept: VecDeque::new(), oldest: 0, numbers }
     }
 
     /// The receipt of an occurrence, if it is inside the window.
     pub(super) fn find(&self, fingerprint: u128) -> Option<&Receipt> {
-        self.known.peek(&fingerprint)
+        let number = self.numbers.get(&(fingerprint as u64))?;
+        let (found, receipt) = self.kept.get(number.wrapping_sub(self.oldest) as usize)?;
+        (*found == fingerprint).then_some(receipt)
     }
 
     pub(super) fn remember(&mut self, fingerprint: u128, receipt: Receipt) {
-        if self.known.len() >= MAX_RECEIPTS {
-            self.known.pop_lru();
+        if self.kept.len() >= MAX_RECEIPTS {
+            (0..FORGOTTEN).for_each(|_| self.forget_oldest());
         }
-        self.known.put(fingerprint, receipt);
+        self.numbers.insert(fingerprint as u64, self.oldest.wrapping_add(self.kept.len() as u32));
+        self.kept.push_back((fingerprint, receipt));
     }
 
     /// Forgets what was admitted longer than `window_ms` ago; admissions are in order of time.
     pub(super) fn prune(&mut self, now_ms: u64, window_ms: u64) {
-        while let Some((_, oldest)) = self.known.peek_lru() {
-            if oldest.admitted_ms + window_ms >= now_ms {
-                return;
+        while self.kept.front().is_some_and(|(_, oldest)| oldest.admitted_ms + window_ms < now_ms) {
+            self.forget_oldest();
+        }
+    }
+
+    fn forget_oldest(&mut self) {
+        if let Some((fingerprint, _)) = self.kept.pop_front() {
+            // Where the same occurrence was remembered anew, it is the newer receipt that counts.
+            if let Entry::Occupied(number) = self.numbers.entry(fingerprint as u64)
+                && *number.get() == self.oldest
+            {
+                number.remove();
             }
-            self.known.pop_lru();
+            self.oldest = self.oldest.wrapping_add(1);
         }
     }
 
     pub(super) fn len(&self) -> usize {
-        self.known.len()
+        self.kept.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn receipt(number: u128) -> Receipt {
+        let answer = Answered::Ours(Outcome::First, None);
+        Receipt { digest: Digest(number), admitted_ms: number as u64, answer }
+    }
+
+    #[test]
+    fn past_the_bound_the_oldest_are_forgotten() {
+        let mut receipts = Receipts::new(1);
+        // The numbers wrap on the way.
+        receipts.oldest = u32::MAX - 1000;
+        for number in 0..MAX_RECEIPTS as u128 + 1 {
+            receipts.remember(number, receipt(number));
+            assert!(receipts.len() <= MAX_RECEIPTS);
+        }
+        assert_eq!(receipts.len(), MAX_RECEIPTS - FORGOTTEN + 1);
+        assert_eq!(receipts.numbers.len(), receipts.len());
+        let forgotten = FORGOTTEN as u128;
+        assert_eq!(receipts.find(forgotten - 1), None);
+        for number in [forgotten, 5_000, MAX_RECEIPTS as u128] {
+            assert_eq!(receipts.find(number).map(|receipt| receipt.digest), Some(Digest(number)));
+        }
+    }
+
+    #[test]
+    fn what_is_past_the_window_is_forgotten_and_what_shares_half_a_fingerprint_is_not_taken_for_it() {
+        let mut receipts = Receipts::new(1);
+        for number in [10, 20, 30] {
+            receipts.remember(number, receipt(number));
+        }
+        receipts.prune(30, 10);
+        assert_eq!((receipts.len(), receipts.find(10)), (2, None));
+        assert!(receipts.find(20).is_some());
+        assert_eq!(receipts.find(1 << 64 | 20), None);
+        // Remembered anew, the first of the two ages without taking the other along.
+        receipts.remember(20, receipt(40));
+        receipts.prune(45, 10);
+        assert_eq!(receipts.find(20).map(|receipt| receipt.digest), Some(Digest(40)));
     }
 }

@@ -77,7 +77,7 @@ impl Engine {
     }
 
     /// Out of the list its stage stands for; the stage itself is the caller's to set.
-    fn unlist(&mut self, key: WorkKey) {
+    pub(super) fn unlist(&mut self, key: WorkKey) {
         let Some(work) = self.works.get(key) else { return };
         match work.stage {
             Stage::Held => {
@@ -96,62 +96,8 @@ impl Engine {
                     subject.behind.retain(|&other| other != key);
                 }
             }
-            Stage::Waiting | Stage::Aside | Stage::Out(_) => {}
+            Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
-    }
-
-    /// Sets a held occupant aside while a write-through that displaces it is out.
-    pub(super) fn set_aside(&mut self, key: WorkKey) {
-        self.unlist(key);
-        let Some(work) = self.works.get_mut(key) else { return };
-        work.stage = Stage::Aside;
-        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id))
-            && subject.occupant == Some(key)
-        {
-            subject.occupant = None;
-        }
-    }
-
-    /// An accepted occurrence is newer than what write-throughs of its subject have set aside: that ends,
-    /// whatever the host says of them.
-    pub(super) fn end_set_aside(&mut self, subject: Option<SubjectKey>, fate: &Fate) {
-        let Some(id) = subject else { return };
-        if self.subjects.get(id).is_none_or(|subject| subject.out == 0) {
-            return;
-        }
-        let out: Vec<WorkKey> =
-            self.outs.values().filter(|out| out.subject == Some(id)).map(|out| out.work).collect();
-        for key in out {
-            let through = self.works.get_mut(key).and_then(|work| work.through.as_mut());
-            if let Some(displaced) = through.and_then(|through| through.displaced.take()) {
-                self.end(displaced, fate.clone());
-            }
-        }
-    }
-
-    /// The host refused the write-through: what it displaced is the unread occupant again.
-    pub(super) fn take_back(&mut self, key: WorkKey) {
-        let Some(work) = self.works.get(key) else { return };
-        let (id, place, urgent) = (work.subject, work.place, self.is_past_release(work));
-        let channel = work.channel().map(str::to_owned);
-        let newer = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
-        if let Some(newer) = newer {
-            match self.works.get_mut(newer).and_then(|work| work.through.as_mut()) {
-                Some(through) if through.displaced.is_none() => through.displaced = Some(key),
-                _ => self.end(key, Fate::Replaced),
-            }
-            return;
-        }
-        if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
-            subject.occupant = Some(key);
-        }
-        if let Some(work) = self.works.get_mut(key) {
-            work.stage = Stage::Held;
-        }
-        if let Some(channel) = channel {
-            self.order.hold(&channel, place, key);
-        }
-        if urgent { self.mark_due(key) } else { self.set_release(key) }
     }
 
     pub(super) fn move_to_tail(&mut self, key: WorkKey) {
@@ -174,7 +120,7 @@ impl Engine {
             Stage::Parked => {
                 self.order.parked.insert(place, key);
             }
-            Stage::Behind | Stage::Waiting | Stage::Aside | Stage::Out(_) => {}
+            Stage::Behind | Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }
 
@@ -208,6 +154,7 @@ impl Engine {
             self.unlist(key);
             self.make_ready(key);
         }
+        self.mark_aside_due();
     }
 
     /// What the channel of an uncoalesced event holds goes first (contract 7.1, 7.1a).
@@ -233,7 +180,7 @@ impl Engine {
         let scope: Vec<WorkKey> = self
             .works
             .iter()
-            .filter(|(_, work)| !matches!(work.stage, Stage::Out(_) | Stage::Aside) && same(work))
+            .filter(|(_, work)| !matches!(work.stage, Stage::Out(_) | Stage::Aside { .. }) && same(work))
             .map(|(key, _)| key)
             .collect();
         for key in scope {
@@ -288,6 +235,11 @@ impl Engine {
                 self.end(key, Fate::Expired);
                 continue;
             }
+            if work.role == Role::InDoubt && !self.resends(work.event.lane, key) {
+                // This host may have it twice, or has forgotten by now: an operator decides (contract 9.3).
+                self.end(key, Fate::InDoubt);
+                continue;
+            }
             let forced = work.forced;
             if self.outs.len() >= self.settings.in_flight && !forced {
                 if aside {
@@ -300,11 +252,24 @@ impl Engine {
                 self.hinder(key, stage);
                 continue;
             }
+            let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
+            if !earlier.is_empty() {
+                // It was moved behind them after it got its reason, or they came back (contract 7.1a).
+                for key in earlier {
+                    self.unlist(key);
+                    self.make_ready(key);
+                }
+                from = 0;
+                continue;
+            }
             if !forced && let Err(wait_ms) = self.pace.take(self.now.mono_ms) {
                 let at = self.now.mono_ms + wait_ms;
                 if self.pace_timer_ms.is_none_or(|set| at < set) {
                     self.pace_timer_ms = Some(at);
                     self.timers.set(at, Timer::Pace);
+                }
+                if aside {
+                    continue;
                 }
                 return;
             }
@@ -326,7 +291,7 @@ impl Engine {
         }
         let session = self.session.as_ref()?;
         let waited = self.now.mono_ms >= session.began_ms + self.settings.host.policy_wait_ms;
-        let admissible = match session.admission.look(&work.claims().claim()) {
+        let admissible = match session.admission.look(&super::input::claim(&work.event)) {
             Standing::Open | Standing::Permitted => true,
             Standing::Unknown => waited,
             Standing::Closed | Standing::Forbidden(_) => false,
@@ -343,11 +308,17 @@ impl Engine {
                     subject.behind.push(key);
                 }
             }
-            Stage::Waiting => self.timers.set(work.not_before_ms, Timer::Retry(key)),
+            Stage::Waiting => {
+                let at = work.not_before_ms;
+                if work.retry_timer_ms != Some(at) {
+                    work.retry_timer_ms = Some(at);
+                    self.timers.set(at, Timer::Retry(key));
+                }
+            }
             Stage::Parked => {
                 self.order.parked.insert(work.place, key);
             }
-            Stage::Held | Stage::Ready | Stage::Aside | Stage::Out(_) => {}
+            Stage::Held | Stage::Ready | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }
 
@@ -381,7 +352,7 @@ impl Engine {
         (work.changed_ms + coalesce.quiet_ms).min(work.first_ms + coalesce.max_hold_ms)
     }
 
-    fn is_past_release(&self, work: &Work) -> bool {
+    pub(super) fn is_past_release(&self, work: &Work) -> bool {
         self.release_ms(work) <= self.now.mono_ms && self.busy_until().is_none()
     }
 
@@ -478,7 +449,7 @@ impl Engine {
     /// goes its way.
     fn is_expired(&self, work: &Work) -> bool {
         work.expires_ms.is_some_and(|at| at <= self.now.wall_ms)
-            && !matches!(work.stage, Stage::Out(_) | Stage::Aside)
+            && !matches!(work.stage, Stage::Out(_) | Stage::Aside { .. })
             && work.role != Role::InDoubt
             && work.through.is_none()
     }

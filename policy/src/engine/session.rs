@@ -31,6 +31,12 @@ pub(super) struct Session {
     read_ms: u64,
 }
 
+impl Session {
+    pub(super) fn is_reading(&self) -> bool {
+        self.reading_since_ms.is_some()
+    }
+}
+
 impl Engine {
     pub(super) fn on_began(&mut self, host: Host) {
         if self.session.is_some() {
@@ -47,7 +53,7 @@ impl Engine {
             reading_since_ms: Some(now_ms),
             read_ms: 0,
         });
-        self.timers.set(now_ms + self.settings.host.policy_wait_ms, Timer::PolicyWait);
+        self.await_policy();
         self.give_up_doubt();
         self.unpark();
         if host.stance == Stance::Aside {
@@ -195,7 +201,12 @@ impl Engine {
                 session.read_ms += now_ms - since;
                 session.reading_since_ms = None;
             }
-            (None, true) => session.reading_since_ms = Some(now_ms),
+            (None, true) => {
+                session.reading_since_ms = Some(now_ms);
+                for number in self.outs.keys().copied().collect::<Vec<_>>() {
+                    self.arm_answer(number);
+                }
+            }
             _ => {}
         }
     }
@@ -207,9 +218,11 @@ impl Engine {
         })
     }
 
-    pub(super) fn on_policy_wait(&mut self) {
-        self.unpark();
-        self.pump();
+    /// Sets the timer of contract 7.5.
+    pub(super) fn await_policy(&mut self) {
+        if let Some(session) = &self.session {
+            self.timers.set(session.began_ms + self.settings.host.policy_wait_ms, Timer::PolicyWait);
+        }
     }
 
     /// Work held now that is not due; for tests and the driver's summary.

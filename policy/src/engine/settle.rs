@@ -8,6 +8,7 @@ use super::input::HostReply;
 use super::out::{ANSWER_MS, Out};
 use super::output::{Answer, Fate, Outcome, Output};
 use super::receipt::{Answered, Receipt};
+use super::session::Session;
 use super::subject::{History, SubjectKey};
 use super::timer::Timer;
 use super::work::{Role, Stage, Work, WorkKey};
@@ -131,20 +132,9 @@ impl Engine {
             if let Some(displaced) = through.displaced {
                 self.end(displaced, fate.clone());
             }
-            self.end_older(&work, &fate);
+            self.overtake(work.subject, work.arrived, &fate);
         }
         self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate: Fate::Delivered });
-    }
-
-    /// What came back to the subject while this one was out is older than it.
-    fn end_older(&mut self, work: &Work, fate: &Fate) {
-        self.end_set_aside(work.subject, fate);
-        let occupant = work.subject.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
-        if let Some(key) = occupant
-            && self.works.get(key).is_some_and(|older| older.arrived < work.arrived)
-        {
-            self.end(key, fate.clone());
-        }
     }
 
     /// A write-through the host did not take leaves everything as it was (contract 5, 8.4).
@@ -161,12 +151,31 @@ impl Engine {
             self.outputs.push_back(Output::Answer { ticket, answer: answer.clone(), after: None });
         }
         if let Some(displaced) = through.displaced {
-            self.take_back(displaced);
+            let due = self.works.get(displaced).is_some_and(|work| work.stage == Stage::Aside { due: true });
+            self.put_back(displaced, due);
         }
         if let Some(id) = work.subject
             && through.began_subject
         {
-            self.subjects.forget(id);
+            self.subjects.unlearn(id);
+            self.hand_on(id);
+        }
+    }
+
+    /// Of a subject that a refused write-through began, nothing is known until the next one is accepted.
+    fn hand_on(&mut self, id: SubjectKey) {
+        let Some(subject) = self.subjects.get(id) else { return };
+        let others: Vec<WorkKey> = self
+            .throughs
+            .values()
+            .copied()
+            .filter(|&key| self.works.get(key).is_some_and(|work| work.subject == Some(id)))
+            .collect();
+        if others.len() as u64 == u64::from(subject.out) + u64::from(subject.works)
+            && let Some(through) =
+                others.first().and_then(|&key| self.works.get_mut(key)).and_then(|work| work.through.as_mut())
+        {
+            through.began_subject = true;
         }
     }
 
@@ -199,9 +208,9 @@ impl Engine {
         with(work);
         let (attempts, not_before_ms, stuck) = (work.attempts, work.not_before_ms, work.stuck);
         let fixed = !matches!(work.role, Role::Occupant { .. });
-        let newer = out.subject.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
         if let (Some(fate), false) = (&out.superseded, fixed) {
-            if let Some(work) = newer.and_then(|key| self.works.get_mut(key)) {
+            let heir = out.subject.and_then(|id| self.unread_of(id));
+            if let Some(work) = heir.and_then(|key| self.works.get_mut(key)) {
                 work.attempts = attempts;
                 work.not_before_ms = work.not_before_ms.max(not_before_ms);
                 work.stuck |= stuck;
@@ -215,24 +224,15 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works += 1;
-            if !fixed {
-                subject.occupant = Some(out.work);
-            }
             self.subjects.settle(id);
         }
-        self.make_ready(out.work);
+        if fixed {
+            self.make_ready(out.work);
+        } else {
+            self.put_back(out.work, true);
+        }
         if let Some(at) = self.works.get(out.work).and_then(|work| work.expires_ms) {
             self.set_expiry(out.work, at);
-        }
-    }
-
-    /// A newer version or a withdrawal came: what is out of its subject is not tried again.
-    pub(super) fn supersede(&mut self, subject: Option<SubjectKey>, fate: &Fate) {
-        let Some(id) = subject else { return };
-        if self.subjects.get(id).is_some_and(|subject| subject.out > 0) {
-            for out in self.outs.values_mut().filter(|out| out.subject == Some(id)) {
-                out.superseded = Some(fate.clone());
-            }
         }
     }
 
@@ -243,6 +243,10 @@ impl Engine {
         let (lane, through) = (work.event.lane, work.through.is_some());
         if out.handed {
             self.set_history(out.subject, History::Unknown);
+            // The host may have read it: its subject is not forgotten with it.
+            if let Some(through) = self.works.get_mut(out.work).and_then(|work| work.through.as_mut()) {
+                through.began_subject = false;
+            }
         }
         if through {
             self.undo_through(out.work, &Answer::Unanswered);
@@ -260,7 +264,7 @@ impl Engine {
 
     /// Whether work in doubt is sent again by itself: where the host drops repeats, inside the retry
     /// window, or where the operator said so.
-    fn resends(&self, lane: Lane, key: WorkKey) -> bool {
+    pub(super) fn resends(&self, lane: Lane, key: WorkKey) -> bool {
         let drops = self.session.as_ref().is_some_and(|session| session.host.dedup.covers(lane));
         let window = self.settings.coalesce.retry_window_ms;
         let fresh = self.works.get(key).is_some_and(|work| work.changed_ms + window >= self.now.mono_ms);
@@ -272,8 +276,8 @@ impl Engine {
         if let Some(out) = self.outs.get_mut(&number) {
             out.handed = true;
             out.written_ms = Some(read_ms);
-            self.timers.set(self.now.mono_ms + ANSWER_MS, Timer::Answer(number));
         }
+        self.arm_answer(number);
     }
 
     pub(super) fn on_handed(&mut self, number: u64) {
@@ -283,14 +287,18 @@ impl Engine {
     }
 
     /// 25 s of being read without an answer: the next version of the subject may go (contract 7.4).
-    pub(super) fn on_unanswered(&mut self, number: u64) {
+    pub(super) fn on_unanswered(&mut self, number: u64, set_for: u64) {
         let read_ms = self.read_ms();
-        let Some(out) = self.outs.get(&number) else { return };
-        let Some(written_ms) = out.written_ms else { return };
-        let left = (written_ms + ANSWER_MS).saturating_sub(read_ms);
-        if left > 0 {
-            return self.timers.set(self.now.mono_ms + left, Timer::Answer(number));
+        let Some(out) = self.outs.get_mut(&number) else { return };
+        if out.timer_ms != Some(set_for) {
+            return;
         }
+        out.timer_ms = None;
+        let Some(written_ms) = out.written_ms else { return };
+        if written_ms + ANSWER_MS > read_ms {
+            return self.arm_answer(number);
+        }
+        let Some(out) = self.outs.get(&number) else { return };
         if let Some(id) = out.subject
             && let Some(subject) = self.subjects.get_mut(id)
             && subject.blocking == Some(number)
@@ -300,12 +308,26 @@ impl Engine {
         }
     }
 
-    pub(super) fn on_retry(&mut self, key: WorkKey) {
-        let Some(work) = self.works.get(key) else { return };
+    /// Sets the timer of the 25 s, which run only while the host is being read.
+    pub(super) fn arm_answer(&mut self, number: u64) {
+        let (now_ms, read_ms) = (self.now.mono_ms, self.read_ms());
+        let reading = self.session.as_ref().is_some_and(Session::is_reading);
+        if let Some(out) = self.outs.get_mut(&number).filter(|out| reading && out.timer_ms.is_none())
+            && let Some(written_ms) = out.written_ms
+        {
+            let at = now_ms + (written_ms + ANSWER_MS).saturating_sub(read_ms);
+            out.timer_ms = Some(at);
+            self.timers.set(at, Timer::Answer(number));
+        }
+    }
+
+    pub(super) fn on_retry(&mut self, key: WorkKey, set_for: u64) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        if work.retry_timer_ms == Some(set_for) {
+            work.retry_timer_ms = None;
+        }
         if work.stage == Stage::Waiting {
-            if work.not_before_ms > self.now.mono_ms {
-                return self.timers.set(work.not_before_ms, Timer::Retry(key));
-            }
+            // Not yet: it is looked at again, and waits on.
             self.make_ready(key);
         }
     }

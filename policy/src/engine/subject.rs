@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use foldhash::quality::FixedState;
 use lru::LruCache;
-use mcpl_codec::{Coalesce, Event, Lane};
+use mcpl_codec::{Event, Lane};
 use slotmap::{SlotMap, new_key_type};
 
 use super::work::WorkKey;
@@ -81,8 +81,8 @@ impl Subjects {
     }
 
     /// The subject `event` is about, if it is tracked; it counts as used.
-    pub(super) fn find(&mut self, event: &Event, coalesce: &Coalesce) -> Option<SubjectKey> {
-        self.spell(event, coalesce);
+    pub(super) fn find(&mut self, event: &Event) -> Option<SubjectKey> {
+        self.spell(event);
         let key = *self.by_name.get(self.scratch.as_str())?;
         self.idle.promote(&key);
         Some(key)
@@ -91,18 +91,12 @@ impl Subjects {
     /// Starts tracking the subject `event` is about; `None` where every slot holds unread work.
     ///
     /// Idle until work is added; `settle` says so.
-    pub(super) fn track(
-        &mut self,
-        event: &Event,
-        coalesce: &Coalesce,
-        history: History,
-        most: usize,
-    ) -> Option<SubjectKey> {
+    pub(super) fn track(&mut self, event: &Event, history: History, most: usize) -> Option<SubjectKey> {
         while self.table.len() >= most {
             let (oldest, ()) = self.idle.pop_lru()?;
             self.drop_entry(oldest);
         }
-        self.spell(event, coalesce);
+        self.spell(event);
         let name: Arc<str> = Arc::from(self.scratch.as_str());
         let key = self.table.insert(Subject {
             name: Arc::clone(&name),
@@ -137,9 +131,14 @@ impl Subjects {
         }
     }
 
-    /// Forgets a subject that a refused occurrence began, if nothing else was said of it since.
-    pub(super) fn forget(&mut self, key: SubjectKey) {
-        if self.table.get(key).is_some_and(Subject::is_idle) {
+    /// Forgets a subject that a refused occurrence began; if more was said of it since, only what that one
+    /// said of its history.
+    pub(super) fn unlearn(&mut self, key: SubjectKey) {
+        let Some(subject) = self.table.get_mut(key) else { return };
+        if subject.history == History::None {
+            subject.history = History::Unknown;
+        }
+        if subject.is_idle() && subject.history == History::Unknown {
             self.idle.pop(&key);
             self.drop_entry(key);
         }
@@ -152,16 +151,24 @@ impl Subjects {
     }
 
     /// The tuple (scope kind, scope id, key) as one text: no scope id holds a NUL that could shift it,
-    /// for the length of the scope id comes first.
-    fn spell(&mut self, event: &Event, coalesce: &Coalesce) {
-        use std::fmt::Write as _;
-        let (kind, scope) = match (event.lane, &coalesce.channel) {
+    /// for the length of the scope id comes first (its last digit first).
+    fn spell(&mut self, event: &Event) {
+        let coalesce = event.coalesce.as_ref().and_then(|coalesce| coalesce.as_ref().ok());
+        let channel = coalesce.and_then(|coalesce| coalesce.channel.as_deref());
+        let (kind, scope) = match (event.lane, channel) {
             (Lane::Channel, _) => ('c', event.channel.as_deref().unwrap_or_default()),
-            (Lane::Push, Some(channel)) => ('c', &**channel),
+            (Lane::Push, Some(channel)) => ('c', channel),
             (Lane::Push, None) => ('f', event.feature_set.as_deref().unwrap_or_default()),
         };
         self.scratch.clear();
-        // Writing to a String cannot fail.
-        let _ = write!(self.scratch, "{kind}{}:{scope}{}", scope.len(), coalesce.key);
+        self.scratch.push(kind);
+        let mut length = scope.len();
+        while length > 0 {
+            self.scratch.push(char::from(b'0' + (length % 10) as u8));
+            length /= 10;
+        }
+        self.scratch.push(':');
+        self.scratch.push_str(scope);
+        self.scratch.push_str(coalesce.map_or("", |coalesce| &coalesce.key));
     }
 }

@@ -49,8 +49,12 @@ impl Timers {
         self.heap.len()
     }
 
-    /// Drops the timers that mean nothing any more.
+    /// Drops the timers that mean nothing any more, and all but one of those that are alike.
     pub(super) fn sweep(&mut self, lives: impl Fn(u64, Timer) -> bool) {
-        self.heap.retain(|Reverse((at, timer))| lives(*at, *timer));
+        let mut timers = std::mem::take(&mut self.heap).into_vec();
+        timers.retain(|Reverse((at, timer))| lives(*at, *timer));
+        timers.sort_unstable();
+        timers.dedup();
+        self.heap = timers.into();
     }
 }

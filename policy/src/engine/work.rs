@@ -28,7 +28,10 @@ pub(super) enum Stage {
     Behind,
     /// Set aside by a write-through that the host has not answered (contract 5: a refusal leaves the
     /// subject untouched).
-    Aside,
+    Aside {
+        /// It had a reason to go.
+        due: bool,
+    },
     /// Handed to the driver under this number.
     Out(u64),
 }
@@ -58,7 +61,7 @@ pub(super) struct Through {
 /// One occurrence.
 #[derive(Debug)]
 pub(super) struct Work {
-    pub(super) event: Event,
+    pub(super) event: Box<Event>,
     pub(super) subject: Option<SubjectKey>,
     pub(super) role: Role,
     pub(super) stage: Stage,
@@ -83,6 +86,8 @@ pub(super) struct Work {
     pub(super) forced: bool,
     /// The moment of its release timer, while one is set.
     pub(super) release_timer_ms: Option<u64>,
+    /// The moment of its retry timer, while one is set.
+    pub(super) retry_timer_ms: Option<u64>,
     /// The moment of its expiry timer, while one is set.
     pub(super) expiry_timer_ms: Option<u64>,
     pub(super) fingerprint: u128,
@@ -99,11 +104,7 @@ impl Work {
 
     /// The channel it is told in, where it has channel scope.
     pub(super) fn channel(&self) -> Option<&str> {
-        match (self.event.lane, &self.event.coalesce) {
-            (Lane::Channel, _) => self.event.channel.as_deref(),
-            (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
-            (Lane::Push, _) => None,
-        }
+        told_in(&self.event)
     }
 
     /// What it asks of the host's admission.
@@ -118,5 +119,14 @@ impl Work {
 
     pub(super) fn event_id(&self) -> Box<str> {
         self.event.event_id.clone().unwrap_or_default()
+    }
+}
+
+/// The channel that `event` is told in, where it has channel scope.
+pub(super) fn told_in(event: &Event) -> Option<&str> {
+    match (event.lane, &event.coalesce) {
+        (Lane::Channel, _) => event.channel.as_deref(),
+        (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
+        (Lane::Push, _) => None,
     }
 }

@@ -99,7 +99,8 @@ impl Draft {
 
     /// What it is about (contract 0): scope kind, scope id and key.
     pub(crate) fn subject(&self) -> Option<String> {
-        let (kind, scope) = self.told_in().map_or(("feature set", self.scope), |channel| ("channel", channel));
+        let (kind, scope) =
+            self.told_in().map_or(("feature set", self.scope), |channel| ("channel", channel));
         self.key.map(|key| format!("{kind} {scope} / {key}"))
     }
 

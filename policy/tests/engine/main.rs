@@ -6,4 +6,5 @@
 
 mod draft;
 mod promises;
+mod say;
 mod simulation;

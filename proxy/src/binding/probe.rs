@@ -12,7 +12,11 @@ use crate::transport::Connection;
 /// A connection silent this long is closed.
 pub const SILENCE: Duration = Duration::from_secs(10);
 /// Silent connections kept at once; past it the oldest is closed.
-pub const MAX_PROBES: usize = 64;
+pub const MAX_PROBES: usize = 16;
+/// The longest first message of a connection that is no session yet; a session takes `max_message_bytes`.
+pub const FIRST_MESSAGE_BYTES: usize = 4 << 20;
+/// Lines that are no message after which such a connection is closed.
+const MAX_NOISE: usize = 100;
 
 /// One of them.
 #[derive(Debug)]
@@ -20,6 +24,7 @@ pub(super) struct Probe {
     connection: Connection,
     framer: Framer,
     pub(super) until: Option<Instant>,
+    noise: usize,
 }
 
 /// What became of it.
@@ -38,12 +43,17 @@ impl Probe {
     /// `patient`: it may be silent as long as it likes (stdio has one peer only).
     pub(super) fn new(connection: Connection, limit: usize, patient: bool) -> Self {
         let until = (!patient).then(|| Instant::now() + SILENCE);
-        Self { connection, framer: Framer::new(limit), until }
+        let limit = if patient { limit } else { limit.min(FIRST_MESSAGE_BYTES) };
+        Self { connection, framer: Framer::new(limit), until, noise: 0 }
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Said {
         loop {
+            if self.noise > MAX_NOISE && self.until.is_some() {
+                return Said::End;
+            }
             if let Some(frame) = self.framer.next() {
+                self.noise += 1;
                 return said(frame);
             }
             match self.connection.reader.poll_read(cx, &mut self.framer) {

@@ -1,12 +1,14 @@
 //! The host answers events: those that passed, and those handed to it on our own account (contract 7.4, 8).
 
+use std::collections::{HashMap, VecDeque};
+
 use bytes::Bytes;
 use mcpl_codec::{Envelope, Lane, Line, Reply, Splice, answer, raw};
 use mcpl_policy::engine::HostReply;
 use mcpl_policy::refusal::{About, Verdict};
 use mcpl_policy::{Engine, Input, Now};
 
-use super::parcel::{Part, State, message_head};
+use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
 use super::{Deed, Exchange, Own, Side};
 
@@ -71,22 +73,39 @@ impl Exchange {
 
     /// The host's answer, given to each of the events that passed.
     fn answer_parts(&mut self, number: u64, passed: &[usize], reply: &Reply<'_>, about: &[About]) {
-        let results: Vec<&[u8]> = match reply {
-            Reply::Result(result) => raw::member(result, "results")
-                .map_or_else(Vec::new, |results| raw::elements(results).collect()),
-            Reply::Error { .. } => Vec::new(),
-        };
+        let results = self.results(number, passed, reply);
         for (index, &at) in passed.iter().enumerate() {
             let about = about.get(index).copied().unwrap_or_default();
-            let text = match reply {
-                Reply::Result(_) => results.get(index).copied(),
-                Reply::Error { .. } => None,
-            };
-            let state = State::Done(self.message_result(number, at, text, reply, about));
-            if let Some(part) = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at)) {
-                part.state = state;
+            let result = results.as_ref().and_then(|results| results.get(index).copied().flatten());
+            let state = State::Done(self.message_result(number, at, result, reply, about));
+            if let Some(parcel) = self.parcels.get_mut(&number) {
+                parcel.set(at, state);
             }
         }
+    }
+
+    /// The host's result for each of the messages that passed: the one that names it, else the one in its
+    /// place that names none. `None` where the host gave no results.
+    fn results<'a>(&self, number: u64, passed: &[usize], reply: &Reply<'a>) -> Option<Vec<Option<&'a [u8]>>> {
+        let Reply::Result(result) = reply else { return None };
+        let results: Vec<&[u8]> = raw::elements(raw::member(result, "results")?).collect();
+        let parcel = self.parcels.get(&number)?;
+        let mut named: HashMap<&[u8], VecDeque<&[u8]>> = HashMap::new();
+        for &result in &results {
+            if let Some(id) = raw::member(result, "messageId") {
+                named.entry(id).or_default().push_back(result);
+            }
+        }
+        let find = |(index, &at): (usize, &usize)| {
+            let own = parcel.parts.get(at).and_then(|part| part.message_id.as_deref());
+            let by_name = own.and_then(|id| named.get_mut(id)).and_then(VecDeque::pop_front);
+            let nameless = |result: &&&[u8]| {
+                let name = raw::member(result, "messageId");
+                name.is_none_or(|name| own.is_none_or(|own| raw::agree(name, own)))
+            };
+            by_name.or_else(|| results.get(index).filter(nameless).copied())
+        };
+        Some(passed.iter().enumerate().map(find).collect())
     }
 
     /// One message's result as the producer gets it: the host's, or its error for all of them.
@@ -137,20 +156,17 @@ impl Exchange {
     ) {
         let Some(parcel) = self.parcels.get(&number) else { return };
         let lane = parcel.lane;
-        let results: Option<Vec<&[u8]>> = match reply {
-            Reply::Result(result) if lane == Lane::Channel => {
-                raw::member(result, "results").map(|results| raw::elements(results).collect())
-            }
-            _ => None,
-        };
+        let results = if lane == Lane::Channel { self.results(number, passed, reply) } else { None };
         let mut lessons = Vec::new();
         for (index, &at) in passed.iter().enumerate() {
             let Some(part) = parcel.parts.get(at) else { continue };
             let about = about.get(index).copied().unwrap_or_default();
             let verdict = match &results {
-                Some(results) => {
-                    results.get(index).map(|result| self.terms.classifier.judge_message(result, about))
-                }
+                Some(results) => results
+                    .get(index)
+                    .copied()
+                    .flatten()
+                    .map(|result| self.terms.classifier.judge_message(result, about)),
                 None if passed.len() == 1 => Some(self.terms.classifier.judge(lane, reply, about)),
                 None => None,
             };
@@ -167,7 +183,22 @@ impl Exchange {
     fn send_single(&mut self, number: u64) {
         let Some(parcel) = self.parcels.get(&number) else { return };
         let Some(&at) = parcel.passed().first() else { return self.finish(number) };
-        let Some(line) = &parcel.line else { return };
+        if let Some(line) = parcel.line.clone() {
+            self.send_message(number, at, &line, true);
+        }
+    }
+
+    /// What has passed of the request that is being looked at goes now, each message by itself.
+    pub(super) fn send_passed(&mut self) {
+        let Some((number, line)) = self.looking_at.clone() else { return };
+        let passed = self.parcels.get(&number).map_or_else(Vec::new, Parcel::passed);
+        for at in passed {
+            self.send_message(number, at, &line, false);
+        }
+    }
+
+    /// One message of the request in `line`, under an id of ours; the other members of its params go along.
+    fn send_message(&mut self, number: u64, at: usize, line: &Line, chain: bool) {
         let envelope = Envelope::of(line.text());
         let params = envelope.params.unwrap_or(b"{}");
         let mut splice = Splice::new(params);
@@ -175,8 +206,11 @@ impl Exchange {
             splice.keep_elements(messages, |index| index == at);
         }
         let params = splice.finish();
+        if let Some(parcel) = self.parcels.get_mut(&number) {
+            parcel.set(at, State::Sent);
+        }
         let wire = self.number();
-        self.own.insert(wire, Own::Single { parcel: number, part: at });
+        self.own.insert(wire, Own::Single { parcel: number, part: at, chain });
         let id = format!("{}{wire}", self.prefix);
         let line = answer::request(&id, Lane::Channel.method(), &params);
         self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None, ours: false });
@@ -194,12 +228,12 @@ impl Exchange {
         let reply = Reply::of(envelope);
         match self.own.remove(&wire) {
             None => {}
-            Some(Own::Single { parcel: number, part: at }) => {
+            Some(Own::Single { parcel: number, part: at, chain }) => {
                 let Some(parcel) = self.parcels.get(&number) else { return };
                 let about = parcel.parts.get(at).map(|part| about(engine, part)).unwrap_or_default();
                 self.learn(engine, now, number, &[at], &reply, &[about]);
                 self.answer_parts(number, &[at], &reply, &[about]);
-                self.send_single(number);
+                if chain { self.send_single(number) } else { self.finish(number) }
             }
             Some(Own::Forward { number, lane, message_id, taught }) => {
                 let unregistered =

@@ -4,17 +4,29 @@ use std::collections::HashMap;
 
 use mcpl_codec::Line;
 
+use super::Side;
+
 /// Batches being answered at once for each session; past it a batch with events passes as it is.
 pub const MAX_BATCHES: usize = 1024;
 
-/// One batch of the producer's.
-#[derive(Debug, Default)]
+/// One batch.
+#[derive(Debug)]
 struct Batch {
+    /// Who sent it, and is answered.
+    of: Side,
     waits_for: usize,
     answers: Vec<u8>,
     /// The elements are all known, so that it may be answered.
     sealed: bool,
     after: Option<u64>,
+}
+
+/// The answer to a whole batch.
+pub(super) struct Whole {
+    pub(super) to: Side,
+    pub(super) line: Line,
+    /// The step it waits for.
+    pub(super) after: Option<u64>,
 }
 
 /// The batches whose answer the sidecar puts together.
@@ -25,12 +37,13 @@ pub(super) struct Batches {
 }
 
 impl Batches {
-    pub(super) fn begin(&mut self) -> Option<u64> {
+    pub(super) fn begin(&mut self, of: Side) -> Option<u64> {
         if self.open.len() >= MAX_BATCHES {
             return None;
         }
         self.next += 1;
-        self.open.insert(self.next, Batch::default());
+        let batch = Batch { of, waits_for: 0, answers: Vec::new(), sealed: false, after: None };
+        self.open.insert(self.next, batch);
         Some(self.next)
     }
 
@@ -42,7 +55,7 @@ impl Batches {
     }
 
     /// All elements are known. The whole answer, if it is complete; `after` as in [`Self::answer`].
-    pub(super) fn seal(&mut self, batch: u64) -> Option<(Line, Option<u64>)> {
+    pub(super) fn seal(&mut self, batch: u64) -> Option<Whole> {
         if let Some(batch) = self.open.get_mut(&batch) {
             batch.sealed = true;
         }
@@ -51,12 +64,7 @@ impl Batches {
 
     /// The answer to one element, as a whole response. The whole answer, if it is complete, and the step it
     /// waits for.
-    pub(super) fn answer(
-        &mut self,
-        number: u64,
-        response: &[u8],
-        after: Option<u64>,
-    ) -> Option<(Line, Option<u64>)> {
+    pub(super) fn answer(&mut self, number: u64, response: &[u8], after: Option<u64>) -> Option<Whole> {
         let batch = self.open.get_mut(&number)?;
         batch.answers.push(if batch.answers.is_empty() { b'[' } else { b',' });
         batch.answers.extend_from_slice(response);
@@ -65,7 +73,7 @@ impl Batches {
         self.finish(number)
     }
 
-    fn finish(&mut self, number: u64) -> Option<(Line, Option<u64>)> {
+    fn finish(&mut self, number: u64) -> Option<Whole> {
         let batch = self.open.get(&number)?;
         if !batch.sealed || batch.waits_for > 0 {
             return None;
@@ -75,6 +83,6 @@ impl Batches {
             return None;
         }
         batch.answers.push(b']');
-        Some((Line::from_vec(batch.answers), batch.after))
+        Some(Whole { to: batch.of, line: Line::from_vec(batch.answers), after: batch.after })
     }
 }

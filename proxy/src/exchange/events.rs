@@ -33,7 +33,8 @@ impl Exchange {
             self.batches.expect(batch);
         }
         let number = self.number();
-        let parcel = Parcel { lane, id, batch, line: None, parts: Vec::new(), sealed: false, after: None };
+        let parcel =
+            Parcel { lane, id, batch, line: None, parts: Vec::new(), open: 0, sealed: false, after: None };
         self.parcels.insert(number, parcel);
         let events = match read(lane, &params) {
             Some(Ok(events)) => events,
@@ -56,9 +57,11 @@ impl Exchange {
             self.add_part(number, &event, State::Open);
             let ticket = self.number();
             self.tickets.insert(ticket, (number, at));
+            self.looking_at = Some((number, line.clone()));
             let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event };
             self.tell(engine, now, Input::Event(arrival));
         }
+        self.looking_at = None;
         self.seal(number, line, &params)
     }
 
@@ -81,6 +84,7 @@ impl Exchange {
     fn add_part(&mut self, number: u64, event: &Event, state: State) {
         let coalesced = self.stance == Stance::Aside && event.coalesce.is_some();
         if let Some(parcel) = self.parcels.get_mut(&number) {
+            parcel.open += 1;
             parcel.parts.push(Part {
                 coalesced,
                 taught: Taught::of(event),
@@ -160,8 +164,8 @@ impl Exchange {
     pub(super) fn passed(&mut self, ticket: Ticket, after: Option<u64>) {
         self.gate = self.gate.max(after);
         let Some((number, at)) = self.tickets.remove(&ticket.0) else { return };
-        if let Some(part) = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at)) {
-            part.state = State::Passed;
+        if let Some(parcel) = self.parcels.get_mut(&number) {
+            parcel.set(at, State::Passed);
         }
     }
 
@@ -171,9 +175,7 @@ impl Exchange {
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
         let state = parcel.render(at, answer);
         parcel.after = parcel.after.max(after);
-        if let Some(part) = parcel.parts.get_mut(at) {
-            part.state = state;
-        }
+        parcel.set(at, state);
     }
 
     /// Answers a parcel, if it is done.

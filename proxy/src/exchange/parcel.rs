@@ -24,6 +24,8 @@ pub(super) enum State {
     Open,
     /// It goes, or went, to the host as it came.
     Passed,
+    /// It went to the host by itself, under an id of ours.
+    Sent,
     /// Answered: the whole response on the push lane, one message's result on the channel lane.
     Done(Vec<u8>),
     /// The host will not answer any more (contract 8.5).
@@ -40,6 +42,8 @@ pub(super) struct Parcel {
     /// The request as it came, while messages of it may have to be sent one at a time (contract 8.6).
     pub(super) line: Option<Line>,
     pub(super) parts: Vec<Part>,
+    /// How many of them are not answered.
+    pub(super) open: usize,
     /// Every event of it was looked at.
     pub(super) sealed: bool,
     /// The step its answer waits for.
@@ -50,7 +54,17 @@ const LOST: &str = "the host's session ended before it answered; send the event 
 
 impl Parcel {
     pub(super) fn is_done(&self) -> bool {
-        self.sealed && self.parts.iter().all(|part| matches!(part.state, State::Done(_) | State::Lost))
+        self.sealed && self.open == 0
+    }
+
+    /// What becomes of part `at`.
+    pub(super) fn set(&mut self, at: usize, state: State) {
+        if let Some(part) = self.parts.get_mut(at) {
+            let is_open = |state: &State| !matches!(state, State::Done(_) | State::Lost);
+            let (before, after) = (is_open(&part.state), is_open(&state));
+            self.open = self.open + usize::from(after) - usize::from(before);
+            part.state = state;
+        }
     }
 
     /// The places of what passed to the host.
@@ -120,7 +134,7 @@ impl Parcel {
             }
             match part.state {
                 State::Done(text) => result.extend_from_slice(&text),
-                State::Open | State::Passed | State::Lost => {
+                State::Open | State::Passed | State::Sent | State::Lost => {
                     result.extend_from_slice(&message_head(part.message_id.as_deref()));
                     result.extend_from_slice(b"\"accepted\":false,\"reason\":");
                     result.extend_from_slice(raw::quote(LOST).as_bytes());

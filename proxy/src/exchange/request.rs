@@ -1,7 +1,7 @@
 //! Requests a peer waits for, by id (contract 3.3: the two directions have ids of their own).
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use mcpl_codec::raw;
@@ -67,7 +67,7 @@ pub(crate) struct Pending {
 /// The requests of one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    pending: HashMap<Id, Vec<Pending>>,
+    pending: HashMap<Id, VecDeque<Pending>>,
     count: usize,
 }
 
@@ -77,7 +77,7 @@ impl Requests {
         let fits = self.count < MAX_PENDING;
         if fits {
             self.count += 1;
-            self.pending.entry(Id::of(&pending.id)).or_default().push(pending);
+            self.pending.entry(Id::of(&pending.id)).or_default().push_back(pending);
         }
         fits
     }
@@ -90,7 +90,7 @@ impl Requests {
     pub(crate) fn take(&mut self, raw_id: &[u8]) -> Option<Pending> {
         let id = Id::of(raw_id);
         let waiting = self.pending.get_mut(&id)?;
-        let first = waiting.remove(0);
+        let first = waiting.pop_front()?;
         if waiting.is_empty() {
             self.pending.remove(&id);
         }

@@ -113,7 +113,7 @@ impl Exchange {
             return Course::Pass;
         };
         if envelope.repeated || is_read(from, &method) {
-            match self.reading(from, line, envelope, &method) {
+            match self.reading(from, line.text(), envelope, &method) {
                 Reading::One => {}
                 Reading::Foreign => return Course::Pass,
                 Reading::Refused(error) => {
@@ -180,11 +180,10 @@ impl Exchange {
         self.requests(from).add(Pending { id: Bytes::copy_from_slice(id), asked, batch });
     }
 
-    fn reading(&self, from: Side, line: &Line, envelope: &Envelope<'_>, method: &str) -> Reading {
+    fn reading(&self, from: Side, text: &[u8], envelope: &Envelope<'_>, method: &str) -> Reading {
         if self.stance == Stance::Apart && self.greeted {
             return Reading::One;
         }
-        let text = line.text();
         let repeated = |name: &str| raw::only(text, name).is_err();
         let is_request = raw::every(text, "id").any(|id| id != b"null");
         if envelope.repeated && (repeated("method") || repeated("id") || repeated("params")) {
@@ -351,12 +350,8 @@ impl Exchange {
             return self.pass_on(from, line);
         }
         let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
-        let is_event = |element: &Bytes| {
-            let method = Envelope::of(element).method_name();
-            method.is_some_and(|method| Lane::of(&method).is_some())
-        };
-        let ours = from == Side::Producer && self.stance != Stance::Apart && elements.iter().any(is_event);
-        let batch = if ours { self.batches.begin() } else { None };
+        let ours = elements.iter().any(|element| self.answers_element(from, element));
+        let batch = if ours { self.batches.begin(from) } else { None };
         if ours && batch.is_none() {
             return self.pass_on(from, line);
         }
@@ -390,16 +385,27 @@ impl Exchange {
             self.pass_on(from, what_is_left(&line, &elements, &left));
         }
         if let Some(batch) = batch
-            && let Some((line, after)) = self.batches.seal(batch)
+            && let Some(whole) = self.batches.seal(batch)
         {
-            self.send(from, line, after);
+            self.send(whole.to, whole.line, whole.after);
         }
     }
 
-    /// The answer to one element of a batch of the producer's.
+    /// Whether an element of a batch may be answered by us, so that the whole batch is.
+    fn answers_element(&self, from: Side, element: &Bytes) -> bool {
+        let envelope = Envelope::of(element);
+        let Some(method) = envelope.method_name() else { return false };
+        if from == Side::Producer && self.stance != Stance::Apart && Lane::of(&method).is_some() {
+            return true;
+        }
+        (envelope.repeated || is_read(from, &method))
+            && matches!(self.reading(from, element, &envelope, &method), Reading::Refused(_))
+    }
+
+    /// The answer to one element of a batch.
     pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], after: Option<u64>) {
-        if let Some((line, after)) = self.batches.answer(batch, response, after) {
-            self.send(Side::Producer, line, after);
+        if let Some(whole) = self.batches.answer(batch, response, after) {
+            self.send(whole.to, whole.line, whole.after);
         }
     }
 }

@@ -28,6 +28,7 @@ pub struct Tally {
 
 impl Tally {
     pub(crate) fn ended(&mut self, event_id: &str, fate: &Fate) {
+        let event_id = shown(event_id);
         match fate {
             Fate::Delivered => self.delivered += 1,
             Fate::Replaced | Fate::Withdrawn => self.folded += 1,
@@ -55,6 +56,7 @@ impl Tally {
 
     pub(super) fn retrying(&mut self, event_id: &str, wait_ms: u64) {
         self.retried += 1;
+        let event_id = shown(event_id);
         tracing::debug!(event_id, wait_ms, "the host cannot take an occurrence now; it is tried again");
     }
 }
@@ -81,4 +83,9 @@ impl fmt::Display for Tally {
              {dead} dead letters, {expired} expired, {in_doubt} in doubt"
         )
     }
+}
+
+/// As much of an id as a log line has room for.
+fn shown(event_id: &str) -> &str {
+    event_id.char_indices().nth(128).map_or(event_id, |(end, _)| &event_id[..end])
 }

@@ -108,3 +108,23 @@ fn an_answer_with_two_readings_passes_and_counts_as_the_answer() {
     bench.end();
     assert!(bench.producer().is_empty(), "answered already");
 }
+
+#[test]
+fn a_batch_whose_only_answer_of_ours_is_a_refusal_is_answered_as_one_on_either_side() {
+    let mut bench = Bench::open();
+    bench.producer_says(&format!(
+        r#"[{{"jsonrpc":"2.0","id":"two","method":"x","method":"channels/register","params":{{}}}},{OTHER}]"#
+    ));
+    assert_eq!(bench.host(), [format!("[{OTHER}]")]);
+    bench.host_says(r#"{"jsonrpc":"2.0","id":"rq","result":{}}"#);
+    let told = bench.producer();
+    assert!(told.len() == 1 && told[0].contains("-32600") && told[0].contains("\"rq\""), "{told:?}");
+    let list = r#"{"jsonrpc":"2.0","id":"l","method":"tools/list"}"#;
+    bench.host_says(&format!(
+        r#"[{{"jsonrpc":"2.0","id":"two","method":"x","method":"featureSets/update","params":{{}}}},{list}]"#
+    ));
+    assert_eq!(bench.producer(), [format!("[{list}]")]);
+    bench.producer_says(r#"[{"jsonrpc":"2.0","id":"l","result":{"tools":[]}}]"#);
+    let told = bench.host();
+    assert!(told.len() == 1 && told[0].contains("-32600") && told[0].contains("tools"), "{told:?}");
+}

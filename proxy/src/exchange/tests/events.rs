@@ -160,3 +160,46 @@ fn a_change_that_registers_nothing_makes_no_other_channel_unregistered() {
     bench.producer_says(&incoming("1", &[message("A", Some("a")).replace("chat", "other")]));
     assert!(bench.producer()[0].contains("unknown_channel"), "a registration was answered before");
 }
+
+#[test]
+fn a_channel_is_told_in_message_order_even_within_one_request() {
+    let mut bench = Bench::open();
+    bench.producer_says(&incoming("9", &[message("A", None), message("K", Some("k")), message("B", None)]));
+    let given = bench.host();
+    let told: Vec<&str> = given.iter().filter_map(|line| at(line, &["params", "messages"])).collect();
+    assert_eq!(told.len(), 3);
+    for (messages, name) in told.iter().zip(["A", "K", "B"]) {
+        assert!(messages.contains(&format!("\"messageId\":\"{name}\"")), "{name} in {messages}");
+    }
+    for (line, name) in given.iter().zip(["A", "K", "B"]) {
+        bench.host_says(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"results":[{{"messageId":"{name}","accepted":true,"by":"host"}}]}}}}"#,
+            id(line)
+        ));
+    }
+    let told = bench.producer();
+    assert_eq!(told.len(), 1);
+    assert_eq!(
+        at(&told[0], &["result", "results"]),
+        Some(
+            r#"[{"messageId":"A","accepted":true,"by":"host"},{"messageId":"K","accepted":true,"coalesce":{"outcome":"first"}},{"messageId":"B","accepted":true,"by":"host"}]"#
+        )
+    );
+}
+
+#[test]
+fn the_hosts_results_belong_to_the_messages_they_name() {
+    let mut bench = Bench::open();
+    bench.producer_says(&incoming(
+        "9",
+        &[message("A", None), message("K", Some("k")).replace("chat", "else"), message("B", None)],
+    ));
+    bench.host();
+    bench.host_says(
+        r#"{"jsonrpc":"2.0","id":9,"result":{"results":[{"messageId":"B","accepted":true,"n":2},{"messageId":"A","accepted":true,"n":1}]}}"#,
+    );
+    let told = bench.producer();
+    let results = at(&told[0], &["result", "results"]).unwrap_or_default();
+    assert!(results.starts_with(r#"[{"messageId":"A","accepted":true,"n":1},"#), "{results}");
+    assert!(results.ends_with(r#",{"messageId":"B","accepted":true,"n":2}]"#), "{results}");
+}

@@ -1,0 +1,208 @@
+//! An engine with a clock, driven by hand.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use mcpl_policy::admission::FeatureSets;
+use mcpl_policy::engine::{Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Ticket};
+use mcpl_policy::profile::Dedup;
+use mcpl_policy::{Engine, Input, Now, Output, Settings};
+use serde_json::Value;
+
+use crate::draft::Draft;
+use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
+
+/// What one event was answered.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Answered {
+    /// Accepted by us.
+    Ours(Outcome, Option<String>),
+    /// The host's words; the outcome where it accepted.
+    Host(Option<Outcome>),
+    /// Refused by us: kind, and the time of a resend.
+    Refused(String, Option<u64>),
+    /// No answer came.
+    Unanswered,
+    /// Passed on.
+    Passed,
+}
+
+/// A forward on its way.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Sent {
+    pub(super) number: u64,
+    pub(super) id: String,
+    pub(super) body: Value,
+}
+
+pub(super) struct Rig {
+    pub(super) engine: Engine,
+    pub(super) now_ms: u64,
+    tickets: u64,
+    grants: u64,
+    answers: HashMap<u64, Answered>,
+    /// Not yet answered forwards, oldest first.
+    pub(super) out: Vec<Sent>,
+    /// Every `eventId` handed over, in order, and `pass` for what passed.
+    pub(super) told: Vec<String>,
+    pub(super) fates: Vec<(String, Fate)>,
+}
+
+pub(super) fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
+    let mut settings = Settings::default();
+    change(&mut settings);
+    settings
+}
+
+impl Rig {
+    /// No session yet.
+    pub(super) fn new(settings: Settings) -> Self {
+        Self {
+            engine: Engine::new(settings, 7),
+            now_ms: 1_000,
+            tickets: 0,
+            grants: 0,
+            answers: HashMap::new(),
+            out: Vec::new(),
+            told: Vec::new(),
+            fates: Vec::new(),
+        }
+    }
+
+    /// A session in which everything is permitted.
+    pub(super) fn open(settings: Settings) -> Self {
+        let mut rig = Self::new(settings);
+        rig.begin_open(legacy(Dedup::Push));
+        rig
+    }
+
+    /// A session of which nothing is known: everything is written through.
+    pub(super) fn unknown(settings: Settings) -> Self {
+        let mut rig = Self::new(settings);
+        rig.feed(Input::Began(legacy(Dedup::Push)));
+        rig
+    }
+
+    pub(super) fn begin_open(&mut self, host: Host) {
+        self.feed(Input::Began(host));
+        self.permit();
+    }
+
+    /// The producer declares its feature sets, the host grants them and registers the channels.
+    pub(super) fn permit(&mut self) {
+        self.feed(Input::Declared(FeatureSets::of(DECLARED)));
+        self.grant(GRANTED);
+        let submitted = CHANNELS.map(str::to_owned).to_vec();
+        self.feed(Input::Channel(ChannelFact::Answered { submitted, result: Bytes::from_static(b"{}") }));
+    }
+
+    pub(super) fn grant(&mut self, params: &'static [u8]) {
+        self.grants += 1;
+        let request = self.grants;
+        self.feed(Input::Grant(GrantFact::Requested(request, Bytes::from_static(params))));
+        self.feed(Input::Grant(GrantFact::Answered { request, accepted: true }));
+    }
+
+    pub(super) fn feed(&mut self, input: Input) {
+        let wall_ms = 1_767_225_600_000 + self.now_ms as i64;
+        self.engine.handle(Now { mono_ms: self.now_ms, wall_ms }, input);
+        while let Some(output) = self.engine.poll() {
+            match output {
+                Output::Step(_) | Output::Retrying { .. } => {}
+                Output::Answer { ticket, answer, .. } => {
+                    let answered = match answer {
+                        Answer::Accepted { outcome, prior } => {
+                            Answered::Ours(outcome, prior.map(String::from))
+                        }
+                        Answer::Host { outcome, .. } => Answered::Host(outcome.map(|(outcome, _)| outcome)),
+                        Answer::Refused(ours) => {
+                            let refusal = ours.refusal();
+                            Answered::Refused(refusal.kind.as_str().to_owned(), refusal.retry_after_ms)
+                        }
+                        Answer::Unanswered => Answered::Unanswered,
+                    };
+                    assert_eq!(self.answers.insert(ticket.0, answered), None, "answered twice");
+                }
+                Output::Pass { ticket, .. } => {
+                    self.told.push("pass".to_owned());
+                    assert_eq!(self.answers.insert(ticket.0, Answered::Passed), None, "answered twice");
+                }
+                Output::Forward { number, body, .. } => {
+                    let body: Value = serde_json::from_slice(&body).unwrap();
+                    let id = body["eventId"].as_str().unwrap().to_owned();
+                    self.told.push(id.clone());
+                    self.out.push(Sent { number, id, body });
+                }
+                Output::Ended { event_id, fate } => self.fates.push((event_id.into(), fate)),
+            }
+        }
+    }
+
+    /// An event comes; its ticket.
+    pub(super) fn event(&mut self, draft: &Draft) -> u64 {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event() }));
+        self.tickets
+    }
+
+    /// An event comes and is answered at once.
+    pub(super) fn send(&mut self, draft: &Draft) -> Answered {
+        let ticket = self.event(draft);
+        self.answer(ticket).expect("answered at once")
+    }
+
+    pub(super) fn answer(&self, ticket: u64) -> Option<Answered> {
+        self.answers.get(&ticket).cloned()
+    }
+
+    /// Writes the forward of `id` out, whole.
+    pub(super) fn write(&mut self, id: &str) {
+        let number = self.number(id);
+        self.feed(Input::HandedOver(number));
+        self.feed(Input::Written(number));
+    }
+
+    /// The host answers the forward of `id`.
+    pub(super) fn reply(&mut self, id: &str, say: &Say) {
+        let number = self.number(id);
+        self.out.retain(|sent| sent.number != number);
+        self.feed(Input::Replied(number, say.reply()));
+    }
+
+    fn number(&self, id: &str) -> u64 {
+        self.out.iter().find(|sent| sent.id == id).unwrap_or_else(|| panic!("{id} is not out")).number
+    }
+
+    /// The session ends; nothing is out any more.
+    pub(super) fn end(&mut self) {
+        self.out.clear();
+        self.feed(Input::Ended);
+    }
+
+    /// Time passes, and the engine is woken whenever it asked to be.
+    pub(super) fn wait(&mut self, ms: u64) {
+        let until = self.now_ms + ms;
+        while let Some(at) = self.engine.deadline_ms().filter(|&at| at <= until) {
+            self.now_ms = self.now_ms.max(at);
+            self.feed(Input::Tick);
+        }
+        self.now_ms = until;
+        self.feed(Input::Tick);
+    }
+
+    /// Time passes until `id` is out, and the host accepts it.
+    pub(super) fn deliver(&mut self, id: &str) {
+        self.wait(6_000);
+        self.write(id);
+        self.reply(id, &Say::Accepted);
+    }
+
+    pub(super) fn out_ids(&self) -> Vec<&str> {
+        self.out.iter().map(|sent| &*sent.id).collect()
+    }
+
+    pub(super) fn fate(&self, id: &str) -> Option<&Fate> {
+        self.fates.iter().find(|(ended, _)| ended == id).map(|(_, fate)| fate)
+    }
+}

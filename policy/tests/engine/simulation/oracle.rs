@@ -1,0 +1,391 @@
+//! What must be true after each step, whatever the engine did.
+
+mod answers;
+mod ends;
+mod forwards;
+mod seen;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+
+use bytes::Bytes;
+use mcpl_codec::Lane;
+use mcpl_policy::engine::{Answer, Fate, Host, Load, Outcome, Stance};
+use mcpl_policy::{Output, Settings};
+use serde_json::{Map, Value};
+
+pub(super) use self::seen::Seen;
+use super::subject::Subject;
+use crate::draft::Draft;
+use crate::say::{Meaning, Say};
+
+/// What was just told to the engine, as far as it matters here.
+#[derive(Clone, Debug)]
+pub(super) enum Fact {
+    Event {
+        draft: Draft,
+        ticket: u64,
+        answerable: bool,
+    },
+    Replied(u64, Say),
+    Handed(u64),
+    Written(u64),
+    Began(Host),
+    /// The session's scopes are all permitted from here on, or no longer surely so.
+    Open(bool),
+    Ended,
+    Inference(u64, bool),
+    Congested(bool),
+    Reading(bool),
+    Settings(Box<Settings>),
+    Other,
+}
+
+/// Where an occurrence stands.
+#[derive(Clone, Debug, PartialEq)]
+enum State {
+    /// Written through and unanswered; those who wait.
+    Pending(Vec<u64>),
+    Accepted,
+    Ended(Fate),
+    /// Not admitted.
+    Gone,
+}
+
+/// One occurrence.
+#[derive(Clone, Debug)]
+struct Occurrence {
+    draft: Draft,
+    subject: String,
+    state: State,
+    admitted_ms: u64,
+    /// The step and the output in it that accepted it.
+    accepted_at: Option<(u64, usize)>,
+    ended_in: u64,
+    answer: Option<Answer>,
+    /// What a write-through's outcome must be, where the tables settle it.
+    expected: Option<Outcome>,
+    /// A deletion notice: replaced by nothing.
+    notice: bool,
+    /// Its place in the order of what is held.
+    place: u64,
+    first_ms: u64,
+    changed_ms: u64,
+    not_before_ms: u64,
+    /// It may wait for a change of the grant or the channel.
+    stuck: bool,
+    expires_ms: Option<i64>,
+    lane: Lane,
+    body: Map<String, Value>,
+    sent: Option<Bytes>,
+    out: Option<u64>,
+    /// The session in which it got in doubt.
+    doubt_in: Option<u64>,
+}
+
+/// A forward out.
+#[derive(Clone, Copy, Debug)]
+struct Way {
+    occurrence: usize,
+    handed: bool,
+    /// What the reading clock showed.
+    written_ms: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    host: Host,
+    number: u64,
+    open: bool,
+    congested: bool,
+    reading_since_ms: Option<u64>,
+    read_ms: u64,
+    running: BTreeSet<u64>,
+    started_ms: u64,
+}
+
+/// What an event must come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Expected {
+    Pass,
+    Free,
+    Malformed,
+    Retry(usize),
+    Join(usize),
+    Conflict,
+    New(usize),
+}
+
+/// The oracle.
+#[derive(Debug)]
+pub(super) struct Oracle {
+    settings: Settings,
+    tight: bool,
+    step: u64,
+    now_ms: u64,
+    wall_ms: i64,
+    seq: u64,
+    stepped: bool,
+    session: Option<Session>,
+    sessions: u64,
+    places: u64,
+    /// What the host answers in this step, and what that means.
+    answering: Option<(usize, Meaning)>,
+    all: Vec<Occurrence>,
+    newest: HashMap<String, usize>,
+    subjects: HashMap<String, Subject>,
+    ways: BTreeMap<u64, Way>,
+    /// Tickets not answered.
+    tickets: HashSet<u64>,
+    before: Load,
+    seen: Seen,
+}
+
+impl Oracle {
+    pub(super) fn new(settings: Settings, tight: bool) -> Self {
+        Self {
+            settings,
+            tight,
+            step: 0,
+            now_ms: 0,
+            wall_ms: 0,
+            seq: 0,
+            stepped: false,
+            session: None,
+            sessions: 0,
+            places: 0,
+            answering: None,
+            all: Vec::new(),
+            newest: HashMap::new(),
+            subjects: HashMap::new(),
+            ways: BTreeMap::new(),
+            tickets: HashSet::new(),
+            before: Load::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    pub(super) fn seen(&self) -> &Seen {
+        &self.seen
+    }
+
+    /// Forwards out, and whether each is handed over and written.
+    pub(super) fn ways(&self) -> Vec<(u64, bool, bool)> {
+        self.ways.iter().map(|(&number, way)| (number, way.handed, way.written_ms.is_some())).collect()
+    }
+
+    /// Occurrences that the engine must still know by their `eventId`.
+    pub(super) fn retryable(&mut self, now_ms: u64) -> Vec<Draft> {
+        self.now_ms = now_ms;
+        let known = self.newest.values().map(|&at| &self.all[at]);
+        let mut known: Vec<&Occurrence> = known
+            .filter(|one| match one.state {
+                State::Accepted => self.remembers(one),
+                State::Pending(_) | State::Ended(_) | State::Gone => true,
+            })
+            .collect();
+        known.sort_by_key(|one| std::cmp::Reverse(one.admitted_ms));
+        known.iter().take(12).map(|one| one.draft.clone()).collect()
+    }
+
+    fn remembers(&self, one: &Occurrence) -> bool {
+        one.admitted_ms + self.settings.coalesce.retry_window_ms >= self.now_ms
+    }
+
+    /// Checks one step: the fact, the outputs it brought, and what is held after it.
+    pub(super) fn check(&mut self, now: mcpl_policy::Now, fact: &Fact, outputs: &[Output], load: Load) {
+        self.step += 1;
+        (self.now_ms, self.wall_ms) = (now.mono_ms, now.wall_ms);
+        self.stepped = false;
+        let before = self.take_in(fact);
+        let expected = self.expect(fact);
+        for (at, output) in outputs.iter().enumerate() {
+            match output {
+                Output::Step(seq) => {
+                    assert_eq!(*seq, self.seq + 1, "steps are numbered without a gap, one an input");
+                    assert!(!self.stepped, "one step an input");
+                    (self.seq, self.stepped) = (*seq, true);
+                }
+                Output::Answer { ticket, answer, after } => {
+                    assert!(after.is_none_or(|after| after <= self.seq), "gated on a step that is not there");
+                    self.answered(at, ticket.0, answer, *after, fact, expected);
+                }
+                Output::Pass { ticket, after } => {
+                    assert!(after.is_none_or(|after| after <= self.seq), "gated on a step that is not there");
+                    assert!(self.tickets.remove(&ticket.0), "passed and answered");
+                    assert!(matches!(expected, Expected::Pass | Expected::Free), "passed: {expected:?}");
+                    self.seen.passed += 1;
+                }
+                Output::Forward { number, lane, body, after } => {
+                    assert_eq!(
+                        (*after, self.stepped),
+                        (Some(self.seq), true),
+                        "a forward waits for its step"
+                    );
+                    self.forwarded(at, *number, *lane, body);
+                }
+                Output::Ended { event_id, fate } => self.ended(event_id, fate),
+                Output::Retrying { event_id, wait_ms } => self.retrying(event_id, *wait_ms, fact),
+            }
+        }
+        self.settle_event(fact, expected);
+        self.justify(fact, &before);
+        self.leave(fact, before);
+        self.bounds(fact, load);
+        self.before = load;
+    }
+
+    /// What is true as soon as the engine is told. Forwards that a session's end or an answer takes away are
+    /// handed back, for the checks that follow.
+    fn take_in(&mut self, fact: &Fact) -> BTreeMap<u64, Way> {
+        let mut gone = BTreeMap::new();
+        self.answering = None;
+        match fact {
+            Fact::Event { ticket, answerable, .. } => {
+                let _ = answerable;
+                assert!(self.tickets.insert(*ticket));
+            }
+            Fact::Replied(number, say) => {
+                gone.extend(self.ways.remove(number).map(|way| (*number, way)));
+                self.answering = gone.values().next().map(|way: &Way| (way.occurrence, say.meaning()));
+                if let Some(session) = &mut self.session {
+                    session.open &= !say.closes();
+                }
+            }
+            Fact::Handed(number) => {
+                if let Some(way) = self.ways.get_mut(number) {
+                    way.handed = true;
+                }
+            }
+            Fact::Written(number) => {
+                let read_ms = self.read_ms();
+                if let Some(way) = self.ways.get_mut(number) {
+                    (way.handed, way.written_ms) = (true, Some(read_ms));
+                }
+            }
+            Fact::Began(host) => {
+                gone = std::mem::take(&mut self.ways);
+                self.sessions += 1;
+                self.session = Some(Session {
+                    host: *host,
+                    number: self.sessions,
+                    open: false,
+                    congested: false,
+                    reading_since_ms: Some(self.now_ms),
+                    read_ms: 0,
+                    running: BTreeSet::new(),
+                    started_ms: 0,
+                });
+            }
+            Fact::Ended => {
+                gone = std::mem::take(&mut self.ways);
+                self.session = None;
+            }
+            Fact::Inference(id, true) => {
+                if let Some(session) = &mut self.session {
+                    session.running.insert(*id);
+                    session.started_ms = self.now_ms;
+                }
+            }
+            Fact::Inference(id, false) => {
+                if let Some(session) = &mut self.session {
+                    session.running.remove(id);
+                }
+            }
+            Fact::Congested(congested) => {
+                if let Some(session) = &mut self.session {
+                    session.congested = *congested;
+                }
+            }
+            Fact::Reading(reading) => self.read(*reading),
+            Fact::Open(open) => {
+                if let Some(session) = &mut self.session {
+                    session.open = *open;
+                }
+            }
+            Fact::Settings(settings) => self.settings = (**settings).clone(),
+            Fact::Other => {}
+        }
+        for (number, way) in &gone {
+            let one = &mut self.all[way.occurrence];
+            one.out = None;
+            self.subjects.entry(one.subject.clone()).or_default().out.retain(|out| out != number);
+        }
+        gone
+    }
+
+    fn read(&mut self, reading: bool) {
+        let Some(session) = &mut self.session else { return };
+        match (session.reading_since_ms, reading) {
+            (Some(since), false) => {
+                session.read_ms += self.now_ms - since;
+                session.reading_since_ms = None;
+            }
+            (None, true) => session.reading_since_ms = Some(self.now_ms),
+            _ => {}
+        }
+    }
+
+    fn read_ms(&self) -> u64 {
+        self.session.as_ref().map_or(0, |session| {
+            session.read_ms + session.reading_since_ms.map_or(0, |since| self.now_ms - since)
+        })
+    }
+
+    fn stance(&self) -> Stance {
+        self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance)
+    }
+
+    /// Memory within its bound.
+    fn bounds(&self, fact: &Fact, load: Load) {
+        let live = |one: &&Occurrence| matches!(one.state, State::Accepted | State::Pending(_));
+        let held = self.all.iter().filter(live).filter(|one| one.out.is_none()).count();
+        assert_eq!(load.held, held, "held: the engine's count and the oracle's");
+        assert_eq!(load.out, self.ways.len(), "out: the engine's count and the oracle's");
+        assert!(load.held > 0 || load.held_bytes == 0, "bytes of nothing");
+        let most = self.settings.coalesce.max_held_bytes;
+        let grown = matches!(fact, Fact::Event { .. }) && load.held_bytes > self.before.held_bytes;
+        assert!(!grown || load.held_bytes <= most, "{} bytes held, {most} at most", load.held_bytes);
+        assert!(load.subjects <= self.settings.coalesce.max_subjects);
+        assert!(load.timers <= 4 * (load.held + load.out) + 1024, "{} timers", load.timers);
+    }
+
+    /// Nothing is held past its bound where nothing hinders it (contract 7.1, 7.2).
+    ///
+    /// To be asked once the engine was woken for everything it wanted to be woken for by now.
+    pub(super) fn times(&self) {
+        let Some(session) = &self.session else { return };
+        let free = session.host.stance == Stance::Over && session.open && !session.congested;
+        if !free || self.ways.len() >= self.settings.in_flight || self.settings.forward_rate_per_s > 0.0 {
+            return;
+        }
+        let coalesce = &self.settings.coalesce;
+        let busy_until = session.started_ms + coalesce.busy_max_ms;
+        let busy = coalesce.while_busy && !session.running.is_empty() && busy_until > self.now_ms;
+        for one in self.all.iter().filter(|one| one.state == State::Accepted && one.out.is_none()) {
+            let hindered = one.sent.is_some()
+                || one.stuck
+                || one.not_before_ms > self.now_ms
+                || !self.subject(one).out.is_empty()
+                || self.is_unsure(&one.subject);
+            let due = (one.changed_ms + coalesce.quiet_ms).min(one.first_ms + coalesce.max_hold_ms);
+            assert!(hindered || busy || due > self.now_ms, "{} is held past its bound {due}", one.draft.id);
+        }
+    }
+
+    fn subject(&self, one: &Occurrence) -> &Subject {
+        &self.subjects[&one.subject]
+    }
+
+    /// Whether a write-through of the subject waits for its verdict.
+    fn is_unsure(&self, subject: &str) -> bool {
+        self.all.iter().any(|one| one.subject == subject && matches!(one.state, State::Pending(_)))
+    }
+
+    /// At the end, with a host that takes everything: nothing is left.
+    pub(super) fn at_rest(&self) {
+        for one in &self.all {
+            assert!(matches!(one.state, State::Ended(_) | State::Gone), "{} never ended", one.draft.id);
+        }
+        assert!(self.tickets.is_empty(), "never answered: {:?}", self.tickets);
+    }
+}
