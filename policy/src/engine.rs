@@ -39,9 +39,9 @@ pub use admit::MAX_JOINED;
 pub use input::{Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Stance, Taught, Ticket};
 pub use out::ANSWER_MS;
 pub use output::{Answer, Fate, Outcome, Output, Seq};
-pub use receipt::MAX_RECEIPTS;
+pub use receipt::{MAX_RECEIPT_BYTES, MAX_RECEIPTS};
 pub use session::MAX_RUNNING;
-pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS};
+pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS, RETRY_AFTER_MOST_MS};
 
 use self::order::Order;
 use self::out::Out;
@@ -94,6 +94,10 @@ pub struct Engine {
     pace: Pace,
     pace_timer_ms: Option<u64>,
     held_bytes: u64,
+    /// Everything held has a reason to go.
+    all_due: bool,
+    /// The sidecar stops: no new work is taken.
+    draining: bool,
     arrivals: u64,
     seq: Seq,
     stepped: bool,
@@ -118,7 +122,7 @@ impl Engine {
             now: Now::default(),
             session: None,
             works: SlotMap::with_key(),
-            subjects: Subjects::new(seed),
+            subjects: Subjects::new(seed, DigestKey(key)),
             order: Order::new(seed),
             timers: Timers::default(),
             receipts: Receipts::new(seed),
@@ -129,6 +133,8 @@ impl Engine {
             pace,
             pace_timer_ms: None,
             held_bytes: 0,
+            all_due: true,
+            draining: false,
             arrivals: 0,
             seq: 0,
             stepped: false,
@@ -157,6 +163,10 @@ impl Engine {
             Input::Channel(fact) => self.on_channel(fact),
             Input::Inference(id, phase) => self.on_inference(&id, phase),
             Input::Assembling | Input::Flush => self.on_flush(),
+            Input::Drain => {
+                self.draining = true;
+                self.on_flush();
+            }
             Input::Congested(congested) => self.on_congested(congested),
             Input::Reading(reading) => self.on_reading(reading),
             Input::Settings(settings) => self.on_settings(*settings),
@@ -205,7 +215,7 @@ impl Engine {
                 Timer::Retry(key) => self.on_retry(key, set_for),
                 Timer::Expiry(key) => self.on_expiry(key, set_for),
                 Timer::Answer(number) => self.on_unanswered(number, set_for),
-                Timer::PolicyWait => self.unpark(),
+                Timer::PolicyWait => self.unpark(|_| true),
                 Timer::Pace => self.pace_timer_ms = None,
             }
         }
@@ -220,7 +230,7 @@ impl Engine {
         self.settings = settings;
         self.rearm_releases();
         self.await_policy();
-        self.unpark();
+        self.unpark(|_| true);
         self.pump();
     }
 

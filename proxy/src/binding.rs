@@ -220,7 +220,7 @@ impl Binding {
         self.draining = Some(Instant::now() + DRAIN);
         self.connections = None;
         self.probes.clear();
-        self.tell(Input::Flush);
+        self.tell(Input::Drain);
     }
 
     fn is_drained(&self) -> bool {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpStream};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -119,13 +119,20 @@ impl World {
     /// Writes a configuration of these producers and has it taken over; returns when it was.
     pub async fn reload(&mut self, producers: &[String]) {
         const TAKEN: &str = "the configuration was reloaded";
+        // Before that nobody minds its signals.
+        self.logs("listening", 1).await;
         let before = self.program().stderr().matches(TAKEN).count();
         self.configure(producers);
         self.program().signal(rustix::process::Signal::HUP);
+        self.logs(TAKEN, before + 1).await;
+    }
+
+    /// Waits until its stderr has `what` so many times.
+    async fn logs(&mut self, what: &str, times: usize) {
         let end = Instant::now() + PATIENCE;
-        while self.program().stderr().matches(TAKEN).count() == before {
-            assert!(self.program().runs(), "the reload ended the program");
-            assert!(Instant::now() < end, "the configuration was not reloaded");
+        while self.program().stderr().matches(what).count() < times {
+            assert!(self.program().runs(), "the program ended before it logged {what:?}");
+            assert!(Instant::now() < end, "the program did not log {what:?}");
             sleep(Duration::from_millis(10)).await;
         }
     }
@@ -148,9 +155,19 @@ impl World {
 
     /// A bare connection to where the host reaches the program.
     pub async fn dial(&mut self) -> TcpStream {
+        self.dial_by(Ok).await
+    }
+
+    /// The same, on which little waits for a host that does not read, whatever the system is set to.
+    pub async fn dial_with_little_room(&mut self) -> TcpStream {
+        self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await
+    }
+
+    async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
         let end = Instant::now() + PATIENCE;
         loop {
-            match TcpStream::connect(("127.0.0.1", self.port.number)).await {
+            let socket = TcpSocket::new_v4().and_then(&set).expect("a socket");
+            match socket.connect(([127, 0, 0, 1], self.port.number).into()).await {
                 Ok(stream) => return stream,
                 Err(error) => {
                     assert!(self.program().runs(), "the program does not run");

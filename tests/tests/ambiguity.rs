@@ -71,11 +71,13 @@ async fn an_ambiguous_element_is_answered_in_the_one_array_of_its_batch() {
         r#"{"jsonrpc":"2.0","id":"amb","method":"push/event","params":{},"params":{"eventId":"b"}}"#,
         r#"{"jsonrpc":"2.0","id":"amb","method":"channels/register","params":{"channels":[],"channels":[1]}}"#,
     ] {
-        let mark = session.producer.count();
+        let (mark, asked) = (session.producer.count(), session.host.count());
         session
             .producer
             .send(format!(r#"[{ambiguous},{{"jsonrpc":"2.0","id":"plain","method":"roots/list"}}]"#))
             .await;
+        session.host.until(asked, "what is left of it", |said| said.str().contains("roots/list")).await;
+        session.host.send(r#"[{"jsonrpc":"2.0","id":"plain","result":{}}]"#).await;
         session.sync().await;
         let answers: Vec<Value> = session
             .producer

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use mcpl_tests::{PATIENCE, Reply, Session, World, Wrap, push};
+use mcpl_tests::{Host, PATIENCE, Reply, Session, World, Wrap, push};
 use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::sleep;
@@ -20,7 +20,8 @@ async fn world() -> World {
 
 /// A session whose host was given a start on many events that it neither reads nor answers.
 async fn stuck(world: &mut World) -> Session {
-    let session = world.session().await;
+    let host = Host::on(world.dial_with_little_room().await);
+    let session = Session::open(host, world).await;
     let fill = "x".repeat(FILL);
     for n in 0..EVENTS {
         let event = push(&format!("e{n}"), &format!("{n} {fill}")).key(&format!("k{n}")).initial();
@@ -106,8 +107,8 @@ async fn a_producer_that_vanishes_leaves_no_event_behind_and_none_twice() {
 #[tokio::test]
 async fn what_a_child_said_before_it_exited_reaches_a_host_that_reads_late() {
     const LINES: usize = 300;
-    // Longer than anybody is waited for who cannot be seen to read.
-    const LATE: Duration = Duration::from_secs(4);
+    // Longer than all that is bounded in time at an end, together.
+    const LATE: Duration = Duration::from_secs(7);
     let fill = "y".repeat(1000);
     let script = format!(
         "read go; i=0; while [ $i -lt {LINES} ]; do echo '{{\"jsonrpc\":\"2.0\",\"method\":\"n\",\"params\":['$i',\"{fill}\"]}}'; i=$((i+1)); done; : > said; exit 3"

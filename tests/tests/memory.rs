@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use mcpl_tests::{Peer, Reply, Session, World, peak_bytes, push, resident_bytes};
+use mcpl_tests::{Peer, Reply, Session, World, message, peak_bytes, push, resident_bytes};
 use serde_json::json;
 
 const MIB: u64 = 1 << 20;
@@ -30,10 +30,14 @@ async fn costs_little(line: &str, from_host: bool) {
     } else {
         (&session.producer as &Peer, &session.host as &Peer)
     };
+    // What these fakes make of the answers to it is their own affair.
+    session.mute();
     let mark = to.count();
     from.send(line).await;
     let said = to.until(mark, "what was sent", |said| said.text.len() > 1000).await;
     assert!(said.text == line.as_bytes(), "passed on with other bytes");
+    session.host.script.mute(false);
+    session.producer.script.mute(false);
     session.sync().await;
     let after = peak_bytes(pid);
     assert!(after < before + 64 * MIB, "{} bytes took {} bytes of memory", line.len(), after - before);
@@ -63,6 +67,33 @@ async fn as_many_elements_as_are_looked_at_fit_in_the_same_memory() {
     costs_little(&zeros(120_000), true).await;
     costs_little(&zeros(120_000), false).await;
     costs_little(&messages(&zeros(120_000)), false).await;
+    let event = push("plain", "PLAIN").params();
+    let event = format!(r#"{{"jsonrpc":"2.0","id":"p","method":"push/event","params":{event}}}"#);
+    costs_little(&format!("[{event},{}", &zeros(120_000)[1..]), false).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_millions_of_results_costs_little_and_is_one_answer() {
+    let (mut world, session) = session().await;
+    session.host.script.always(Reply::Silence);
+    let pid = world.program().pid();
+    let before = peak_bytes(pid);
+    let plain = message("plain", "PLAIN").value();
+    let held = message("held", "HELD").key("k", "e").value();
+    for (id, messages) in [("\"one\"", json!([plain])), ("\"two\"", json!([plain, held]))] {
+        let (mark, asked) = (session.producer.count(), session.host.count());
+        let request = format!(
+            r#"{{"jsonrpc":"2.0","id":{id},"method":"channels/incoming","params":{{"messages":{messages}}}}}"#
+        );
+        session.producer.send(request).await;
+        session.host.until(asked, "the message", |said| said.str().contains("PLAIN")).await;
+        let results = zeros(8 << 20);
+        session.host.send(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"results":{results}}}}}"#)).await;
+        session.host_asks("ping", &json!({})).await;
+        session.producer.answer(mark, id).await;
+    }
+    let after = peak_bytes(pid);
+    assert!(after < before + 64 * MIB, "the answers took {} bytes of memory", after - before);
 }
 
 /// One side asks for refusals of ours and reads none of them: it is stopped, memory stays, and once it reads each

@@ -71,9 +71,11 @@ impl Engine {
         if stance == Stance::Apart {
             return self.pass(ticket);
         }
-        if stance == Stance::Aside && event.coalesce.is_some() {
+        if stance == Stance::Aside {
             self.release_scope(&event);
-            return self.pass(ticket);
+            if event.coalesce.is_some() {
+                return self.pass(ticket);
+            }
         }
         if !answerable {
             self.release_channel(&event);
@@ -207,6 +209,10 @@ impl Engine {
             if let Err(wait_ms) = self.limits.take(self.now.mono_ms, channel) {
                 return self.refuse(candidate.ticket, Ours::Unavailable(Shortage::Rate, wait_ms));
             }
+        }
+        if self.draining && !candidate.through && plan.growth > 0 && plan.outcome != Outcome::Replaced {
+            let ours = Ours::Unavailable(Shortage::Draining, self.settings.retry_after_ms);
+            return self.refuse(candidate.ticket, ours);
         }
         let most = self.settings.coalesce.max_held_bytes as i64;
         if plan.growth > 0 && self.held_bytes as i64 + plan.growth > most {
@@ -417,7 +423,7 @@ impl Engine {
     }
 
     /// A write-through that waits and is about to be displaced counts as accepted (contract 5).
-    fn vouch(&mut self, key: WorkKey) {
+    pub(super) fn vouch(&mut self, key: WorkKey) {
         let Some(work) = self.works.get_mut(key) else { return };
         let Some(through) = work.through.take() else { return };
         let (fingerprint, digest, outcome, prior) =

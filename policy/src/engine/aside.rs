@@ -12,11 +12,13 @@ impl Engine {
         self.unlist(key);
         let Some(work) = self.works.get_mut(key) else { return };
         work.stage = Stage::Aside { due: work.stage != Stage::Held };
-        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id))
+        let Some(id) = work.subject else { return };
+        if let Some(subject) = self.subjects.get_mut(id)
             && subject.occupant == Some(key)
         {
             subject.occupant = None;
         }
+        self.unblock(id);
     }
 
     /// The occurrence that arrived as number `arrived` is accepted, not merely written through: what is
@@ -93,6 +95,7 @@ impl Engine {
         if due {
             self.mark_due(key);
         } else {
+            self.all_due = false;
             self.set_release(key);
         }
     }

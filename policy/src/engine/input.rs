@@ -201,8 +201,10 @@ pub enum Input {
     Congested(bool),
     /// Whether the host is being read: the 25 s of contract 7.4 run only then.
     Reading(bool),
-    /// Release everything held: an operator asks, or the sidecar drains (contract 7.1).
+    /// Release everything held: an operator asks (contract 7.1).
     Flush,
+    /// The sidecar stops: as [`Input::Flush`], and no new work is held from now on (contract 7.1).
+    Drain,
     /// New settings (contract 2: from the next event on).
     Settings(Box<Settings>),
     /// Time passed, nothing else.

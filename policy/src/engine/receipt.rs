@@ -12,6 +12,9 @@ use super::output::{Answer, Outcome};
 /// Receipts kept at most; past it the oldest go before their window is over.
 pub const MAX_RECEIPTS: usize = 1 << 18;
 
+/// Bytes of ids and of hosts' answers in the receipts at most; past it the oldest go, too.
+pub const MAX_RECEIPT_BYTES: usize = 32 << 20;
+
 /// What an admitted occurrence was answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Receipt {
@@ -30,6 +33,15 @@ pub(super) enum Answered {
 }
 
 impl Receipt {
+    /// What it holds beside itself.
+    fn bytes(&self) -> usize {
+        let prior = |prior: &Option<Box<str>>| prior.as_ref().map_or(0, |id| id.len());
+        match &self.answer {
+            Answered::Ours(_, id) => prior(id),
+            Answered::Host(text, _, id) => text.len() + prior(id),
+        }
+    }
+
     pub(super) fn answer(&self) -> Answer {
         match &self.answer {
             Answered::Ours(outcome, prior) => Answer::Accepted { outcome: *outcome, prior: prior.clone() },
@@ -53,12 +65,13 @@ pub(super) struct Receipts {
     /// Numbers by half a fingerprint: a table half the size. Of two occurrences that share it, which takes
     /// 2^64 of them, the older is forgotten early.
     numbers: HashMap<u64, u32, FixedState>,
+    bytes: usize,
 }
 
 impl Receipts {
     pub(super) fn new(seed: u64) -> Self {
         let numbers = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { kept: VecDeque::new(), oldest: 0, numbers }
+        Self { kept: VecDeque::new(), oldest: 0, numbers, bytes: 0 }
     }
 
     /// The receipt of an occurrence, if it is inside the window.
@@ -72,6 +85,10 @@ impl Receipts {
         if self.kept.len() >= MAX_RECEIPTS {
             (0..FORGOTTEN).for_each(|_| self.forget_oldest());
         }
+        self.bytes += receipt.bytes();
+        while self.bytes > MAX_RECEIPT_BYTES && !self.kept.is_empty() {
+            self.forget_oldest();
+        }
         self.numbers.insert(fingerprint as u64, self.oldest.wrapping_add(self.kept.len() as u32));
         self.kept.push_back((fingerprint, receipt));
     }
@@ -84,7 +101,8 @@ impl Receipts {
     }
 
     fn forget_oldest(&mut self) {
-        if let Some((fingerprint, _)) = self.kept.pop_front() {
+        if let Some((fingerprint, receipt)) = self.kept.pop_front() {
+            self.bytes -= receipt.bytes();
             // Where the same occurrence was remembered anew, it is the newer receipt that counts.
             if let Entry::Occupied(number) = self.numbers.entry(fingerprint as u64)
                 && *number.get() == self.oldest
@@ -114,7 +132,7 @@ mod tests {
         let mut receipts = Receipts::new(1);
         // The numbers wrap on the way.
         receipts.oldest = u32::MAX - 1000;
-        for number in 0..MAX_RECEIPTS as u128 + 1 {
+        for number in 0..=MAX_RECEIPTS as u128 {
             receipts.remember(number, receipt(number));
             assert!(receipts.len() <= MAX_RECEIPTS);
         }
@@ -128,6 +146,20 @@ mod tests {
     }
 
     #[test]
+    fn past_the_bytes_the_oldest_are_forgotten_and_the_newest_never() {
+        let mut receipts = Receipts::new(1);
+        for number in 0..100 {
+            let text = Bytes::from(vec![b' '; MAX_RECEIPT_BYTES / 10]);
+            let answer = Answered::Host(text, Outcome::First, Some("prior".into()));
+            receipts.remember(number, Receipt { answer, ..receipt(number) });
+            assert!(receipts.bytes <= MAX_RECEIPT_BYTES && receipts.find(number).is_some());
+        }
+        assert_eq!(receipts.len(), 9);
+        receipts.prune(u64::MAX, 0);
+        assert_eq!((receipts.len(), receipts.bytes), (0, 0));
+    }
+
+    #[test]
     fn what_is_past_the_window_is_forgotten_and_what_shares_half_a_fingerprint_is_not_taken_for_it() {
         let mut receipts = Receipts::new(1);
         for number in [10, 20, 30] {
@@ -136,7 +168,7 @@ mod tests {
         receipts.prune(30, 10);
         assert_eq!((receipts.len(), receipts.find(10)), (2, None));
         assert!(receipts.find(20).is_some());
-        assert_eq!(receipts.find(1 << 64 | 20), None);
+        assert_eq!(receipts.find((1 << 64) + 20), None);
         // Remembered anew, the first of the two ages without taking the other along.
         receipts.remember(20, receipt(40));
         receipts.prune(45, 10);

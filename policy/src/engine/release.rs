@@ -41,6 +41,7 @@ impl Engine {
         if due {
             self.mark_due(key);
         } else {
+            self.all_due = false;
             self.set_release(key);
         }
         key
@@ -60,6 +61,7 @@ impl Engine {
                     subject.occupant = None;
                 }
                 self.subjects.settle(id);
+                self.unblock(id);
             }
         }
         if work.through.is_some() {
@@ -93,7 +95,7 @@ impl Engine {
             }
             Stage::Behind => {
                 if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
-                    subject.behind.retain(|&other| other != key);
+                    subject.behind.remove(&work.place);
                 }
             }
             Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
@@ -102,10 +104,7 @@ impl Engine {
 
     pub(super) fn move_to_tail(&mut self, key: WorkKey) {
         let place = self.order.tail();
-        let stage = self.works.get(key).map(|work| work.stage);
-        if stage != Some(Stage::Behind) {
-            self.unlist(key);
-        }
+        self.unlist(key);
         let Some(work) = self.works.get_mut(key) else { return };
         work.place = place;
         match work.stage {
@@ -120,7 +119,12 @@ impl Engine {
             Stage::Parked => {
                 self.order.parked.insert(place, key);
             }
-            Stage::Behind | Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.insert(place, key);
+                }
+            }
+            Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }
 
@@ -148,6 +152,9 @@ impl Engine {
     /// Everything held has a reason to go: the host assembles or has just finished, room is short, an
     /// operator asks, the sidecar drains.
     pub(super) fn release_all(&mut self) {
+        if std::mem::replace(&mut self.all_due, true) {
+            return;
+        }
         let held: Vec<WorkKey> =
             self.works.iter().filter(|(_, work)| work.stage == Stage::Held).map(|(key, _)| key).collect();
         for key in held {
@@ -168,6 +175,9 @@ impl Engine {
 
     /// Contract 4.5: what is held in the scope of an event that passes goes before it, whatever is known.
     pub(super) fn release_scope(&mut self, event: &Event) {
+        if self.works.is_empty() {
+            return;
+        }
         let claims = super::input::Taught::of(event);
         let same = |work: &Work| {
             let own = work.claims();
@@ -192,24 +202,30 @@ impl Engine {
         }
     }
 
-    /// What waited for an answer of its subject may be tried again.
+    /// What waited first for an answer of its subject may be tried again, if none is out; the next one goes
+    /// when that one has gone, or cannot.
     pub(super) fn unblock(&mut self, id: SubjectKey) {
-        let behind =
-            self.subjects.get_mut(id).map_or_else(Vec::new, |subject| std::mem::take(&mut subject.behind));
-        for key in behind {
-            if self.works.get(key).is_some_and(|work| work.stage == Stage::Behind) {
-                self.make_ready(key);
-            }
+        let Some(subject) = self.subjects.get_mut(id) else { return };
+        if subject.blocking.is_none()
+            && let Some((_, key)) = subject.behind.pop_first()
+        {
+            self.make_ready(key);
         }
     }
 
-    /// What was not admissible may be by now.
-    pub(super) fn unpark(&mut self) {
-        for (place, key) in std::mem::take(&mut self.order.parked) {
-            if let Some(work) = self.works.get_mut(key) {
-                work.stage = Stage::Ready;
-                self.order.ready.insert(place, key);
-            }
+    /// What was not admissible may be by now: of all that is parked, what is `hit`.
+    pub(super) fn unpark(&mut self, hit: impl Fn(&Work) -> bool) {
+        let works = &mut self.works;
+        let hit: Vec<(u64, WorkKey)> = self
+            .order
+            .parked
+            .iter()
+            .filter(|(_, key)| works.get(**key).is_some_and(&hit))
+            .map(|(&place, &key)| (place, key))
+            .collect();
+        for (place, key) in hit {
+            self.order.parked.remove(&place);
+            self.make_ready(key);
         }
     }
 
@@ -232,7 +248,7 @@ impl Engine {
                 continue;
             };
             if self.is_expired(work) {
-                self.end(key, Fate::Expired);
+                self.expire(key);
                 continue;
             }
             if work.role == Role::InDoubt && !self.resends(work.event.lane, key) {
@@ -248,8 +264,12 @@ impl Engine {
                 return;
             }
             if let Some(stage) = self.hindrance(work) {
+                let subject = work.subject;
                 self.order.ready.remove(&place);
                 self.hinder(key, stage);
+                if let Some(id) = subject {
+                    self.unblock(id);
+                }
                 continue;
             }
             let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
@@ -305,7 +325,7 @@ impl Engine {
         match stage {
             Stage::Behind => {
                 if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
-                    subject.behind.push(key);
+                    subject.behind.insert(work.place, key);
                 }
             }
             Stage::Waiting => {
@@ -441,16 +461,21 @@ impl Engine {
             return self.set_expiry(key, at);
         }
         if self.works.get(key).is_some_and(|work| self.is_expired(work)) {
-            self.end(key, Fate::Expired);
+            self.expire(key);
         }
     }
 
-    /// Its time is over and it was not handed over: what is out, in doubt, or waits for the host's verdict
-    /// goes its way.
+    /// Its time is over. A write-through that was not handed over needs no host for that: it counts as
+    /// accepted, and ends.
+    fn expire(&mut self, key: WorkKey) {
+        self.vouch(key);
+        self.end(key, Fate::Expired);
+    }
+
+    /// Its time is over and it was not handed over: what is out, set aside or in doubt goes its way.
     fn is_expired(&self, work: &Work) -> bool {
         work.expires_ms.is_some_and(|at| at <= self.now.wall_ms)
             && !matches!(work.stage, Stage::Out(_) | Stage::Aside { .. })
             && work.role != Role::InDoubt
-            && work.through.is_none()
     }
 }

@@ -5,10 +5,10 @@ use std::collections::HashSet;
 use foldhash::quality::FixedState;
 
 use super::Engine;
-use super::input::{ChannelFact, GrantFact, Host, Phase, Stance, Taught};
+use super::input::{ChannelFact, GrantFact, Host, Phase, Stance, Taught, claim};
 use super::output::Fate;
 use super::timer::Timer;
-use super::work::{Role, Stage, WorkKey};
+use super::work::{Role, Stage, Work, WorkKey};
 use crate::admission::{Admission, Changed, FeatureSets, Learned};
 use crate::settings::InDoubt;
 
@@ -55,7 +55,7 @@ impl Engine {
         });
         self.await_policy();
         self.give_up_doubt();
-        self.unpark();
+        self.unpark(|_| true);
         if host.stance == Stance::Aside {
             self.release_all();
         }
@@ -103,7 +103,7 @@ impl Engine {
     pub(super) fn on_declared(&mut self, sets: FeatureSets) {
         let Some(session) = &mut self.session else { return };
         session.admission.declare(sets);
-        self.unpark();
+        self.unpark(|_| true);
         self.pump();
     }
 
@@ -141,22 +141,23 @@ impl Engine {
     /// Something changed that work may have waited for: a channel of those `hit`, or everything.
     fn mend(&mut self, hit: impl Fn(&str) -> bool) {
         let parked: Vec<WorkKey> = self.order.parked.values().copied().collect();
+        let hit = |work: &Work| work.channel().is_none_or(&hit);
         for key in parked {
             if let Some(work) = self.works.get_mut(key)
                 && work.stuck
-                && work.channel().is_none_or(&hit)
+                && hit(work)
             {
                 work.stuck = false;
             }
         }
-        self.unpark();
+        self.unpark(hit);
         self.pump();
     }
 
     pub(super) fn learn(&mut self, taught: &Taught, learned: Learned) {
         let Some(session) = &mut self.session else { return };
         if session.admission.learn(&taught.claim(), learned) {
-            self.unpark();
+            self.unpark(|work| claim(&work.event) == taught.claim());
         }
     }
 

@@ -17,6 +17,9 @@ use crate::settings::InDoubt;
 
 /// The first back-off, in ms; it doubles.
 pub const BACKOFF_MS: u64 = 250;
+/// The longest that a host's `retryAfterMs` is kept to, in ms: a day. A longer one would mean never, also to
+/// the hosts of later sessions.
+pub const RETRY_AFTER_MOST_MS: u64 = 86_400_000;
 /// The longest back-off, in ms.
 pub const BACKOFF_MOST_MS: u64 = 30_000;
 
@@ -190,7 +193,8 @@ impl Engine {
     fn later(&mut self, out: &Out, after_ms: Option<u64>) {
         let attempts = self.works.get(out.work).map_or(0, |work| work.attempts);
         let most = (BACKOFF_MS << attempts.min(16)).min(BACKOFF_MOST_MS);
-        let wait_ms = after_ms.unwrap_or(0).max(self.jitter.u64(0..=most));
+        let after_ms = after_ms.unwrap_or(0).min(RETRY_AFTER_MOST_MS);
+        let wait_ms = after_ms.max(self.jitter.u64(0..=most));
         let not_before_ms = self.now.mono_ms.saturating_add(wait_ms);
         if let Some(work) = self.works.get(out.work) {
             self.outputs.push_back(Output::Retrying { event_id: work.event_id(), wait_ms });

@@ -1,11 +1,12 @@
 //! What occurrences are about, and what is known to have been read of it (contract 0, 6).
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use foldhash::quality::FixedState;
 use lru::LruCache;
-use mcpl_codec::{Event, Lane};
+use mcpl_codec::{DigestKey, Event, Lane, digest};
 use slotmap::{SlotMap, new_key_type};
 
 use super::work::WorkKey;
@@ -37,7 +38,7 @@ pub(super) struct Subject {
     /// How much is unread or in doubt, the occupant included.
     pub(super) works: u32,
     /// What has a reason to go and waits for the answer to `blocking`.
-    pub(super) behind: Vec<WorkKey>,
+    pub(super) behind: BTreeMap<u64, WorkKey>,
 }
 
 impl Subject {
@@ -59,11 +60,16 @@ pub(super) struct Subjects {
     table: SlotMap<SubjectKey, Subject>,
     idle: LruCache<SubjectKey, (), FixedState>,
     scratch: String,
+    key: DigestKey,
 }
 
+/// The longest scope id that a subject's name holds, in bytes; a longer one is known by its fingerprint.
+const MAX_SPELLED_BYTES: usize = 512;
+
 impl Subjects {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(super) fn new(seed: u64, key: DigestKey) -> Self {
         Self {
+            key,
             by_name: HashMap::with_hasher(FixedState::with_seed(seed)),
             table: SlotMap::with_key(),
             idle: LruCache::unbounded_with_hasher(FixedState::with_seed(seed ^ 1)),
@@ -105,7 +111,7 @@ impl Subjects {
             out: 0,
             occupant: None,
             works: 0,
-            behind: Vec::new(),
+            behind: BTreeMap::new(),
         });
         self.by_name.insert(name, key);
         Some(key)
@@ -168,7 +174,12 @@ impl Subjects {
             length /= 10;
         }
         self.scratch.push(':');
-        self.scratch.push_str(scope);
+        if scope.len() > MAX_SPELLED_BYTES {
+            // Writing to a String cannot fail.
+            let _ = write!(self.scratch, "{:032x}", digest::fingerprint(&self.key, scope));
+        } else {
+            self.scratch.push_str(scope);
+        }
         self.scratch.push_str(coalesce.map_or("", |coalesce| &coalesce.key));
     }
 }

@@ -88,22 +88,34 @@ impl Exchange {
     /// place that names none. `None` where the host gave no results.
     fn results<'a>(&self, number: u64, passed: &[usize], reply: &Reply<'a>) -> Option<Vec<Option<&'a [u8]>>> {
         let Reply::Result(result) = reply else { return None };
-        let results: Vec<&[u8]> = raw::elements(raw::member(result, "results")?).collect();
+        let results = raw::member(result, "results")?;
         let parcel = self.parcels.get(&number)?;
-        let mut named: HashMap<&[u8], VecDeque<&[u8]>> = HashMap::new();
-        for &result in &results {
-            if let Some(id) = raw::member(result, "messageId") {
-                named.entry(id).or_default().push_back(result);
+        let name_of = |at: usize| parcel.parts.get(at).and_then(|part| part.message_id.as_deref());
+        // No more is kept than was asked for, however many results there are.
+        let mut named: HashMap<&[u8], (usize, VecDeque<&[u8]>)> = HashMap::new();
+        for name in passed.iter().filter_map(|&at| name_of(at)) {
+            named.entry(name).or_default().0 += 1;
+        }
+        let mut placed: Vec<&[u8]> = Vec::with_capacity(passed.len());
+        for result in raw::elements(results) {
+            if placed.len() < passed.len() {
+                placed.push(result);
+            }
+            if let Some(name) = raw::member(result, "messageId")
+                && let Some((wanted, found)) = named.get_mut(name)
+                && found.len() < *wanted
+            {
+                found.push_back(result);
             }
         }
         let find = |(index, &at): (usize, &usize)| {
-            let own = parcel.parts.get(at).and_then(|part| part.message_id.as_deref());
-            let by_name = own.and_then(|id| named.get_mut(id)).and_then(VecDeque::pop_front);
+            let own = name_of(at);
+            let by_name = own.and_then(|id| named.get_mut(id)).and_then(|(_, found)| found.pop_front());
             let nameless = |result: &&&[u8]| {
                 let name = raw::member(result, "messageId");
                 name.is_none_or(|name| own.is_none_or(|own| raw::agree(name, own)))
             };
-            by_name.or_else(|| results.get(index).filter(nameless).copied())
+            by_name.or_else(|| placed.get(index).filter(nameless).copied())
         };
         Some(passed.iter().enumerate().map(find).collect())
     }
