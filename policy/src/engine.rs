@@ -31,8 +31,8 @@ mod work;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::quality::FixedState;
-use mcpl_codec::DigestKey;
 use mcpl_codec::digest::Digester;
+use mcpl_codec::{Digest, DigestKey, Event};
 use slotmap::SlotMap;
 
 pub use admit::MAX_JOINED;
@@ -196,6 +196,12 @@ impl Engine {
             receipts: self.receipts.len(),
             timers: self.timers.len(),
         }
+    }
+
+    /// The digest that tells a retry of an event from a conflict (contract 6.2), by this engine's key: a part
+    /// of reading an event that does not depend on what the engine holds.
+    pub fn digest(&mut self, event: &Event) -> Digest {
+        event.digest_with(&mut self.digester)
     }
 
     /// The newest durable step there is.

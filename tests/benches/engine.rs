@@ -9,7 +9,7 @@ use std::cell::{Cell, RefCell};
 use bytes::Bytes;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use mcpl_codec::Event;
+use mcpl_codec::{Digest, Event};
 use mcpl_policy::admission::{FeatureSets, Learned};
 use mcpl_policy::engine::{
     Arrival, ChannelFact, GrantFact, Host, HostReply, MAX_RECEIPTS, Stance, Taught, Ticket,
@@ -78,7 +78,7 @@ impl Bench {
     }
 
     /// Events of one sample, the next subjects in turn.
-    fn events(&self, count: usize, flags: &str) -> Vec<Event> {
+    fn events(&self, count: usize, flags: &str) -> Vec<Read> {
         (0..count)
             .map(|_| {
                 let (made, turn) = (self.made.get(), self.turn.get());
@@ -91,7 +91,9 @@ impl Bench {
                 } else {
                     String::new()
                 };
-                event(made, &format!(r#","coalesce":{{"key":"doc/{subject}"{channel}{flags}}}"#))
+                let event = event(made, &format!(r#","coalesce":{{"key":"doc/{subject}"{channel}{flags}}}"#));
+                let digest = self.engine.borrow_mut().digest(&event);
+                (event, Some(digest))
             })
             .collect()
     }
@@ -101,11 +103,11 @@ impl Bench {
         self.turn.set((self.turn.get() + self.subjects - count % self.subjects) % self.subjects);
     }
 
-    fn take(&self, events: &mut Vec<Event>) -> usize {
+    fn take(&self, events: &mut Vec<Read>) -> usize {
         let mut engine = self.engine.borrow_mut();
         let mut outputs = 0;
-        for event in events.drain(..) {
-            let arrival = Arrival { ticket: Ticket(1), answerable: true, event };
+        for (event, digest) in events.drain(..) {
+            let arrival = Arrival { ticket: Ticket(1), answerable: true, event, digest };
             engine.handle(Now::at(1), Input::Event(arrival));
             while let Some(output) = engine.poll() {
                 black_box(output);
@@ -115,6 +117,9 @@ impl Bench {
         outputs
     }
 }
+
+/// An event that was read: parsed, and its digest taken. What that costs is measured by the codec's benches.
+type Read = (Event, Option<Digest>);
 
 /// A push of 200 bytes with these members more.
 fn event(number: usize, more: &str) -> Event {
@@ -204,7 +209,7 @@ fn first_then_retracted(bencher: Bencher<'_, '_>) {
     bench.take(&mut bench.events(1, r#","retract":true"#));
     let ready = || {
         let pair = || [bench.events(1, ""), bench.events(1, r#","retract":true"#)];
-        (0..BATCH / 2).flat_map(|_| pair()).flatten().collect::<Vec<Event>>()
+        (0..BATCH / 2).flat_map(|_| pair()).flatten().collect::<Vec<Read>>()
     };
     bencher
         .with_inputs(ready)
@@ -233,7 +238,7 @@ fn retried(bencher: Bencher<'_, '_>, subjects: usize) {
 fn uncoalesced(bencher: Bencher<'_, '_>) {
     let bench = Bench::new(1_000, MAX_RECEIPTS, false);
     bencher
-        .with_inputs(|| (0..BATCH).map(|number| event(number, "")).collect::<Vec<Event>>())
+        .with_inputs(|| (0..BATCH).map(|number| (event(number, ""), None)).collect::<Vec<Read>>())
         .counter(ItemsCount::new(BATCH))
         .bench_local_refs(|events| assert_eq!(bench.take(events), BATCH));
 }

@@ -8,6 +8,9 @@ use mcpl_codec::raw;
 /// Longest name that is kept, in bytes. A list with a longer one in it is known in part.
 pub(super) const NAME_BYTES: usize = 1024;
 
+/// So few names are compared one by one.
+const FEW: usize = 8;
+
 /// Most names with a `*` in one list: each is tried by itself.
 const MAX_WILD: usize = 1024;
 
@@ -86,7 +89,13 @@ impl Names {
 
     /// Whether a name of the list covers this one.
     pub(super) fn cover(&self, name: &str) -> bool {
-        self.exact.contains(name) || self.wild.iter().any(|pattern| covers(pattern, name))
+        // Comparing a few names costs less than hashing one.
+        let found = if self.exact.len() <= FEW {
+            self.exact.iter().any(|known| **known == *name)
+        } else {
+            self.exact.contains(name)
+        };
+        found || self.wild.iter().any(|pattern| covers(pattern, name))
     }
 }
 

@@ -1,6 +1,6 @@
 //! An event arrives: the checks in the order of contract 6.7a, then its outcome.
 
-use mcpl_codec::{Coalesce, ContentShape, Event, Fault, Lane, digest, jcs};
+use mcpl_codec::{Coalesce, ContentShape, Digest, Event, Fault, Lane, digest, jcs};
 
 use super::Engine;
 use super::input::{Arrival, Stance, Ticket, capability, claim};
@@ -60,13 +60,13 @@ struct Candidate {
     coalesce: Flags,
     through: bool,
     fingerprint: u128,
-    digest: mcpl_codec::Digest,
+    digest: Digest,
 }
 
 impl Engine {
     pub(super) fn on_event(&mut self, arrival: Arrival) {
         self.arrivals += 1;
-        let Arrival { ticket, answerable, event } = arrival;
+        let Arrival { ticket, answerable, event, digest } = arrival;
         let stance = self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance);
         if stance == Stance::Apart {
             return self.pass(ticket);
@@ -82,7 +82,7 @@ impl Engine {
             return self.pass(ticket);
         }
         if event.coalesce.is_some() {
-            self.coalesced(ticket, event);
+            self.coalesced(ticket, event, digest);
         } else {
             self.uncoalesced(ticket, &event);
         }
@@ -134,7 +134,7 @@ impl Engine {
         jcs::exceeds(content, limit as usize).then_some(limit.max(1))
     }
 
-    fn coalesced(&mut self, ticket: Ticket, event: Event) {
+    fn coalesced(&mut self, ticket: Ticket, event: Event, digest: Option<Digest>) {
         let coalesce = match (&event.ambiguous, &event.coalesce, event.shape_fault()) {
             (&Some(member), ..) => return self.refuse(ticket, ambiguous(member)),
             (_, Some(Err(fault)), _) => {
@@ -153,7 +153,7 @@ impl Engine {
             Err(refused) => return self.refuse(ticket, refused),
         };
         let fingerprint = digest::fingerprint(&self.key, event.event_id.as_deref().unwrap_or_default());
-        let digest = event.digest_with(&mut self.digester);
+        let digest = digest.unwrap_or_else(|| event.digest_with(&mut self.digester));
         self.receipts.prune(self.now.mono_ms, self.settings.coalesce.retry_window_ms);
         if let Some(receipt) = self.receipts.find(fingerprint) {
             let answer = receipt.answer();
@@ -190,7 +190,7 @@ impl Engine {
     }
 
     /// The same occurrence again while its write-through is out: it is answered with the same verdict.
-    fn join(&mut self, ticket: Ticket, key: WorkKey, digest: mcpl_codec::Digest) {
+    fn join(&mut self, ticket: Ticket, key: WorkKey, digest: Digest) {
         let retry_after_ms = self.settings.retry_after_ms;
         let Some(work) = self.works.get_mut(key) else { return };
         if work.digest != digest {
@@ -465,7 +465,7 @@ impl Engine {
         key: WorkKey,
         event: Box<Event>,
         batch: bool,
-        identity: (u128, mcpl_codec::Digest),
+        identity: (u128, Digest),
         outcome: Outcome,
     ) {
         let expires_ms = self.expiry_of(&event);

@@ -1,7 +1,7 @@
 //! The facts the engine is told.
 
 use bytes::Bytes;
-use mcpl_codec::{Coalesce, Event, Lane};
+use mcpl_codec::{Coalesce, Digest, Event, Lane};
 
 use crate::admission::{Claim, FeatureSets, Learned};
 use crate::profile::Dedup;
@@ -47,6 +47,9 @@ pub struct Arrival {
     pub answerable: bool,
     /// The event.
     pub event: Event,
+    /// Its digest by [`Engine::digest`](crate::Engine::digest), where the driver has it already; the engine
+    /// takes it otherwise.
+    pub digest: Option<Digest>,
 }
 
 /// What the host checked when it answered an event, for what its answer teaches (contract 5).

@@ -58,7 +58,7 @@ impl Exchange {
             let ticket = self.number();
             self.tickets.insert(ticket, (number, at));
             self.looking_at = Some((number, line.clone()));
-            let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event };
+            let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event, digest: None };
             self.tell(engine, now, Input::Event(arrival));
         }
         self.looking_at = None;
@@ -72,7 +72,7 @@ impl Exchange {
             for event in events {
                 let ticket = Ticket(self.number());
                 self.gate = None;
-                let arrival = Arrival { ticket, answerable: false, event };
+                let arrival = Arrival { ticket, answerable: false, event, digest: None };
                 self.tell(engine, now, Input::Event(arrival));
                 gate = gate.max(self.gate);
             }

@@ -142,7 +142,7 @@ impl Rig {
     pub(super) fn event(&mut self, draft: &Draft) -> u64 {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event() }));
+        self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event(), digest: None }));
         self.tickets
     }
 

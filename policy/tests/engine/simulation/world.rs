@@ -189,7 +189,7 @@ impl World {
     fn arrive(&mut self, draft: Draft, answerable: bool) {
         self.tickets += 1;
         let ticket = self.tickets;
-        let arrival = Arrival { ticket: Ticket(ticket), answerable, event: draft.event() };
+        let arrival = Arrival { ticket: Ticket(ticket), answerable, event: draft.event(), digest: None };
         self.feed(Input::Event(arrival), &Fact::Event { draft, ticket, answerable });
         if self.chance.percent(75) {
             self.write_out();
