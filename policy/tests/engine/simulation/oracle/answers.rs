@@ -231,7 +231,10 @@ impl Oracle {
         let settled = !self.tight && !state.unsettled && !self.is_unsure_but(&subject, at);
         if settled {
             let initial = self.settings.coalesce.initial;
-            let wanted = state.outcome(&self.all[at].draft, occupant.is_some(), false, initial);
+            // What came too late to be written through ends at once, with the outcome it had then.
+            let late = self.all[at].expires_ms.is_some_and(|expires| expires <= self.wall_ms);
+            let through = late && outcome == Outcome::Appended;
+            let wanted = state.outcome(&self.all[at].draft, occupant.is_some(), through, initial);
             assert_eq!(outcome, wanted, "{:?}, history {:?}", self.all[at].draft, state.read);
             assert_eq!(prior, occupant.map(|at| &*self.all[at].draft.id));
         }
