@@ -16,6 +16,9 @@
 
 mod admit;
 mod aside;
+mod expiry;
+mod handover;
+mod hold;
 mod input;
 mod order;
 mod out;
@@ -24,6 +27,7 @@ mod receipt;
 mod release;
 mod session;
 mod settle;
+mod shelf;
 mod subject;
 mod timer;
 mod work;

@@ -10,7 +10,7 @@ mod world;
 
 use self::world::World;
 
-const SEEDS: u64 = 400;
+const SEEDS: u64 = 1_000;
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()

@@ -2,9 +2,14 @@
 
 use std::collections::HashMap;
 
-use mcpl_codec::Line;
+use bytes::Bytes;
+use mcpl_codec::sniff::sniff;
+use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, raw};
+use mcpl_policy::engine::Stance;
+use mcpl_policy::{Engine, Now};
 
-use super::Side;
+use super::routes::{Course, MAX_ELEMENTS, Reading, is_read};
+use super::{Exchange, Side};
 
 /// Batches being answered at once for each session; past it a batch with events passes as it is.
 pub const MAX_BATCHES: usize = 1024;
@@ -85,4 +90,90 @@ impl Batches {
         batch.answers.push(b']');
         Some(Whole { to: batch.of, line: Line::from_vec(batch.answers), after: batch.after })
     }
+}
+
+impl Exchange {
+    pub(super) fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
+        if raw::elements(line.text()).nth(MAX_ELEMENTS).is_some() {
+            tracing::warn!(
+                from = from.as_str(),
+                most = MAX_ELEMENTS,
+                "a batch of more elements passes unread"
+            );
+            return self.pass_on(from, line);
+        }
+        let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
+        let ours = elements.iter().any(|element| self.answers_element(from, element));
+        let batch = if ours { self.batches.begin(from) } else { None };
+        if ours && batch.is_none() {
+            return self.pass_on(from, line);
+        }
+        let mut gate = None;
+        let mut left: Vec<Option<Line>> = Vec::with_capacity(elements.len());
+        for element in &elements {
+            let single = Line::from_text(element);
+            let course = match sniff(single.text()) {
+                Ok(Sniff::Message(envelope)) => {
+                    self.gate = None;
+                    let course = self.take_message(engine, now, from, &single, &envelope, batch);
+                    gate = gate.max(self.gate.take());
+                    course
+                }
+                _ => Course::Pass,
+            };
+            left.push(match course {
+                Course::Pass => Some(Line::from_text(element)),
+                Course::Rewritten(line) => Some(line),
+                Course::Taken => None,
+            });
+        }
+        self.gate = gate;
+        let same = left
+            .iter()
+            .zip(&elements)
+            .all(|(left, element)| left.as_ref().is_some_and(|left| left.text() == &element[..]));
+        if same {
+            self.pass_on(from, line);
+        } else if left.iter().any(Option::is_some) {
+            self.pass_on(from, what_is_left(&line, &elements, &left));
+        }
+        if let Some(batch) = batch
+            && let Some(whole) = self.batches.seal(batch)
+        {
+            self.send(whole.to, whole.line, whole.after);
+        }
+    }
+
+    /// Whether an element of a batch may be answered by us, so that the whole batch is.
+    fn answers_element(&self, from: Side, element: &Bytes) -> bool {
+        let envelope = Envelope::of(element);
+        let Some(method) = envelope.method_name() else { return false };
+        if from == Side::Producer && self.stance != Stance::Apart && Lane::of(&method).is_some() {
+            return true;
+        }
+        (envelope.repeated || is_read(from, &method))
+            && matches!(self.reading(from, element, &envelope, &method), Reading::Refused(_))
+    }
+
+    /// The answer to one element of a batch.
+    pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], after: Option<u64>) {
+        if let Some(whole) = self.batches.answer(batch, response, after) {
+            self.send(whole.to, whole.line, whole.after);
+        }
+    }
+}
+
+/// The elements that go on, as an array; each keeps its bytes.
+fn what_is_left(line: &Line, elements: &[Bytes], left: &[Option<Line>]) -> Line {
+    let mut splice = Splice::new(line.text());
+    splice.keep_elements(line.text(), |at| left.get(at).is_some_and(Option::is_some));
+    for (element, left) in raw::elements(line.text()).zip(left) {
+        if let Some(left) = left
+            && left.text() != element
+        {
+            splice.replace(element, left.text().to_vec());
+        }
+    }
+    debug_assert_eq!(elements.len(), left.len(), "one course for each element");
+    Line::from_vec(splice.finish())
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
-use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, answer, code, raw};
+use mcpl_codec::{Envelope, Lane, Line, Sniff, answer, code, raw};
 use mcpl_policy::admission::{Admission, FeatureSets, channel_ids};
 use mcpl_policy::engine::{ChannelFact, GrantFact, Phase, Stance};
 use mcpl_policy::{Engine, Input, Now};
@@ -26,7 +26,7 @@ pub(super) enum Course {
 }
 
 /// The methods the sidecar reads, by who sends them (contract 3.4).
-fn is_read(from: Side, method: &str) -> bool {
+pub(super) fn is_read(from: Side, method: &str) -> bool {
     match from {
         Side::Host => matches!(
             method,
@@ -54,7 +54,7 @@ fn members_read(method: &str) -> &'static [&'static str] {
 }
 
 /// What the repeats of a message make of it (contract 3.3).
-enum Reading {
+pub(super) enum Reading {
     /// One message.
     One,
     /// Several, none of which is to be taken as ours.
@@ -83,14 +83,14 @@ impl Exchange {
         }
     }
 
-    fn pass_on(&mut self, from: Side, line: Line) {
+    pub(super) fn pass_on(&mut self, from: Side, line: Line) {
         self.tally.passed += 1;
         let after = self.gate.take();
         self.deeds.push_back(Deed::Send { to: from.other(), line, after, forward: None, ours: false });
     }
 
     /// One message, alone or an element of `batch`. `text` of `line` holds it.
-    fn take_message(
+    pub(super) fn take_message(
         &mut self,
         engine: &mut Engine,
         now: Now,
@@ -180,7 +180,7 @@ impl Exchange {
         self.requests(from).add(Pending { id: Bytes::copy_from_slice(id), asked, batch });
     }
 
-    fn reading(&self, from: Side, text: &[u8], envelope: &Envelope<'_>, method: &str) -> Reading {
+    pub(super) fn reading(&self, from: Side, text: &[u8], envelope: &Envelope<'_>, method: &str) -> Reading {
         if self.stance == Stance::Apart && self.greeted {
             return Reading::One;
         }
@@ -339,88 +339,4 @@ impl Exchange {
         let number = id.strip_prefix(&self.prefix)?;
         Some(number.parse().unwrap_or(u64::MAX))
     }
-
-    fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
-        if raw::elements(line.text()).nth(MAX_ELEMENTS).is_some() {
-            tracing::warn!(
-                from = from.as_str(),
-                most = MAX_ELEMENTS,
-                "a batch of more elements passes unread"
-            );
-            return self.pass_on(from, line);
-        }
-        let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
-        let ours = elements.iter().any(|element| self.answers_element(from, element));
-        let batch = if ours { self.batches.begin(from) } else { None };
-        if ours && batch.is_none() {
-            return self.pass_on(from, line);
-        }
-        let mut gate = None;
-        let mut left: Vec<Option<Line>> = Vec::with_capacity(elements.len());
-        for element in &elements {
-            let single = Line::from_text(element);
-            let course = match sniff(single.text()) {
-                Ok(Sniff::Message(envelope)) => {
-                    self.gate = None;
-                    let course = self.take_message(engine, now, from, &single, &envelope, batch);
-                    gate = gate.max(self.gate.take());
-                    course
-                }
-                _ => Course::Pass,
-            };
-            left.push(match course {
-                Course::Pass => Some(Line::from_text(element)),
-                Course::Rewritten(line) => Some(line),
-                Course::Taken => None,
-            });
-        }
-        self.gate = gate;
-        let same = left
-            .iter()
-            .zip(&elements)
-            .all(|(left, element)| left.as_ref().is_some_and(|left| left.text() == &element[..]));
-        if same {
-            self.pass_on(from, line);
-        } else if left.iter().any(Option::is_some) {
-            self.pass_on(from, what_is_left(&line, &elements, &left));
-        }
-        if let Some(batch) = batch
-            && let Some(whole) = self.batches.seal(batch)
-        {
-            self.send(whole.to, whole.line, whole.after);
-        }
-    }
-
-    /// Whether an element of a batch may be answered by us, so that the whole batch is.
-    fn answers_element(&self, from: Side, element: &Bytes) -> bool {
-        let envelope = Envelope::of(element);
-        let Some(method) = envelope.method_name() else { return false };
-        if from == Side::Producer && self.stance != Stance::Apart && Lane::of(&method).is_some() {
-            return true;
-        }
-        (envelope.repeated || is_read(from, &method))
-            && matches!(self.reading(from, element, &envelope, &method), Reading::Refused(_))
-    }
-
-    /// The answer to one element of a batch.
-    pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], after: Option<u64>) {
-        if let Some(whole) = self.batches.answer(batch, response, after) {
-            self.send(whole.to, whole.line, whole.after);
-        }
-    }
-}
-
-/// The elements that go on, as an array; each keeps its bytes.
-fn what_is_left(line: &Line, elements: &[Bytes], left: &[Option<Line>]) -> Line {
-    let mut splice = Splice::new(line.text());
-    splice.keep_elements(line.text(), |at| left.get(at).is_some_and(Option::is_some));
-    for (element, left) in raw::elements(line.text()).zip(left) {
-        if let Some(left) = left
-            && left.text() != element
-        {
-            splice.replace(element, left.text().to_vec());
-        }
-    }
-    debug_assert_eq!(elements.len(), left.len(), "one course for each element");
-    Line::from_vec(splice.finish())
 }

@@ -107,6 +107,18 @@ fn a_version_that_came_meanwhile_supersedes_it_inherits_its_time_and_needs_a_rea
 }
 
 #[test]
+fn what_supersedes_it_goes_no_sooner_than_the_host_said() {
+    let mut rig = Rig::open(Settings::default());
+    rig.event(&urgent("e"));
+    rig.event(&plain("f"));
+    rig.reply("e", &Say::Unavailable(Some(60_000)));
+    rig.wait(59_999);
+    assert_eq!(rig.told, ["e"]);
+    rig.wait(1);
+    assert_eq!(rig.told, ["e", "f"]);
+}
+
+#[test]
 fn one_that_replaces_it_while_it_waits_is_due() {
     let mut rig = Rig::open(Settings::default());
     rig.event(&urgent("e"));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use mcpl_codec::Lane;
-use mcpl_policy::engine::{Answer, Fate, Host, Load, Outcome, Stance};
+use mcpl_policy::engine::{ANSWER_MS, Answer, Fate, Host, Load, Outcome, Stance};
 use mcpl_policy::{Output, Settings};
 use serde_json::{Map, Value};
 
@@ -365,7 +365,7 @@ impl Oracle {
             let hindered = one.sent.is_some()
                 || one.stuck
                 || one.not_before_ms > self.now_ms
-                || !self.subject(one).out.is_empty()
+                || self.is_behind(&one.subject)
                 || self.is_unsure(&one.subject);
             let due = (one.changed_ms + coalesce.quiet_ms).min(one.first_ms + coalesce.max_hold_ms);
             assert!(hindered || busy || due > self.now_ms, "{} is held past its bound {due}", one.draft.id);
@@ -374,6 +374,15 @@ impl Oracle {
 
     fn subject(&self, one: &Occurrence) -> &Subject {
         &self.subjects[&one.subject]
+    }
+
+    /// Whether a forward of the subject is out that keeps the next version back: for 25 s of the host being
+    /// read (contract 7.4).
+    fn is_behind(&self, subject: &str) -> bool {
+        self.subjects[subject].out.iter().any(|number| {
+            let written_ms = self.ways[number].written_ms;
+            written_ms.is_none_or(|written_ms| self.read_ms() < written_ms + ANSWER_MS)
+        })
     }
 
     /// Whether a write-through of the subject waits for its verdict.

@@ -138,7 +138,8 @@ impl Oracle {
             }
             Answer::Accepted { outcome, prior } => match expected {
                 Expected::New(at) => self.held(at, index, *outcome, prior.as_deref(), answer),
-                Expected::Retry(at) => self.told_again(at, answer),
+                // What it would have joined may have been accepted earlier in this step.
+                Expected::Retry(at) | Expected::Join(at) => self.told_again(at, answer),
                 other => panic!("accepted: {other:?}"),
             },
             Answer::Host { outcome: Some(_), .. } => match expected {

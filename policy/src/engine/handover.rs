@@ -1,0 +1,176 @@
+//! Work handed to the host, and what keeps it back (contract 7.3 to 7.5).
+
+use super::Engine;
+use super::input::Stance;
+use super::out::Out;
+use super::output::{Fate, Output};
+use super::subject::SubjectKey;
+use super::timer::Timer;
+use super::work::{Role, Stage, Work, WorkKey};
+use crate::admission::Standing;
+
+impl Engine {
+    /// What waited first for an answer of its subject may be tried again, if none is out; the next one goes
+    /// when that one has gone, or cannot.
+    pub(super) fn unblock(&mut self, id: SubjectKey) {
+        let Some(subject) = self.subjects.get_mut(id) else { return };
+        if subject.blocking.is_none()
+            && let Some((_, key)) = subject.behind.pop_first()
+        {
+            self.make_ready(key);
+        }
+    }
+
+    /// What was not admissible may be by now: of all that is parked, what is `hit`.
+    pub(super) fn unpark(&mut self, hit: impl Fn(&Work) -> bool) {
+        let works = &mut self.works;
+        let hit: Vec<(u64, WorkKey)> = self
+            .order
+            .parked
+            .iter()
+            .filter(|(_, key)| works.get(**key).is_some_and(&hit))
+            .map(|(&place, &key)| (place, key))
+            .collect();
+        for (place, key) in hit {
+            self.order.parked.remove(&place);
+            self.make_ready(key);
+        }
+    }
+
+    /// Hands over what is ready, in the order of places, as far as the host, the limits, its subject, its
+    /// time and its scope allow.
+    pub(super) fn pump(&mut self) {
+        let Some(session) = &self.session else { return };
+        if session.host.stance == Stance::Apart || session.congested {
+            return;
+        }
+        let aside = session.host.stance == Stance::Aside;
+        let mut from = 0;
+        while let Some((&place, &key)) = self.order.ready.range(from..).next() {
+            from = place + 1;
+            if self.session.as_ref().is_some_and(|session| session.congested) {
+                return;
+            }
+            let Some(work) = self.works.get(key) else {
+                self.order.ready.remove(&place);
+                continue;
+            };
+            if self.is_expired(work) {
+                self.expire(key);
+                continue;
+            }
+            if work.role == Role::InDoubt && !self.resends(work.event.lane, key) {
+                // This host may have it twice, or has forgotten by now: an operator decides (contract 9.3).
+                self.end(key, Fate::InDoubt);
+                continue;
+            }
+            let forced = work.forced;
+            if self.outs.len() >= self.settings.in_flight && !forced {
+                if aside {
+                    continue;
+                }
+                return;
+            }
+            if let Some(stage) = self.hindrance(work) {
+                let subject = work.subject;
+                self.order.ready.remove(&place);
+                self.hinder(key, stage);
+                if let Some(id) = subject {
+                    self.unblock(id);
+                }
+                continue;
+            }
+            let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
+            if !earlier.is_empty() {
+                // It was moved behind them after it got its reason, or they came back (contract 7.1a).
+                for key in earlier {
+                    self.unlist(key);
+                    self.make_ready(key);
+                }
+                from = 0;
+                continue;
+            }
+            if !forced && let Err(wait_ms) = self.pace.take(self.now.mono_ms) {
+                let at = self.now.mono_ms + wait_ms;
+                if self.pace_timer_ms.is_none_or(|set| at < set) {
+                    self.pace_timer_ms = Some(at);
+                    self.timers.set(at, Timer::Pace);
+                }
+                if aside {
+                    continue;
+                }
+                return;
+            }
+            self.forward(key);
+        }
+    }
+
+    /// What keeps a piece of work back that has a reason to go.
+    fn hindrance(&self, work: &Work) -> Option<Stage> {
+        let subject = work.subject.and_then(|id| self.subjects.get(id));
+        if subject.is_some_and(|subject| subject.blocking.is_some()) {
+            return Some(Stage::Behind);
+        }
+        if work.not_before_ms > self.now.mono_ms {
+            return Some(Stage::Waiting);
+        }
+        if work.forced || work.through.is_some() {
+            return None;
+        }
+        let session = self.session.as_ref()?;
+        let waited = self.now.mono_ms >= session.began_ms + self.settings.host.policy_wait_ms;
+        let admissible = match session.admission.look(&super::input::claim(&work.event)) {
+            Standing::Open | Standing::Permitted => true,
+            Standing::Unknown => waited,
+            Standing::Closed | Standing::Forbidden(_) => false,
+        };
+        (work.stuck || !admissible).then_some(Stage::Parked)
+    }
+
+    fn hinder(&mut self, key: WorkKey, stage: Stage) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.stage = stage;
+        match stage {
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.insert(work.place, key);
+                }
+            }
+            Stage::Waiting => {
+                let at = work.not_before_ms;
+                if work.retry_timer_ms != Some(at) {
+                    work.retry_timer_ms = Some(at);
+                    self.timers.set(at, Timer::Retry(key));
+                }
+            }
+            Stage::Parked => {
+                self.order.parked.insert(work.place, key);
+            }
+            Stage::Held | Stage::Ready | Stage::Aside { .. } | Stage::Out(_) => {}
+        }
+    }
+
+    fn forward(&mut self, key: WorkKey) {
+        self.next_forward += 1;
+        let number = self.next_forward;
+        let after = Some(self.step());
+        let Some(work) = self.works.get_mut(key) else { return };
+        self.order.ready.remove(&work.place);
+        work.stage = Stage::Out(number);
+        self.held_bytes -= work.bytes();
+        let (lane, body, subject) = (work.event.lane, work.body(), work.subject);
+        if let Some(id) = subject
+            && let Some(subject) = self.subjects.get_mut(id)
+        {
+            subject.works -= 1;
+            if subject.occupant == Some(key) {
+                subject.occupant = None;
+            }
+            subject.out += 1;
+            subject.blocking = Some(number);
+            self.subjects.settle(id);
+        }
+        self.outs.insert(number, Out::new(key, subject));
+        self.outputs.push_back(Output::Forward { number, lane, body, after });
+    }
+}

@@ -1,0 +1,123 @@
+//! Work taken in and out: of the order, its subject, the bytes held and the timers.
+
+use super::Engine;
+use super::output::{Fate, Output};
+use super::work::{Role, Stage, Work, WorkKey};
+
+impl Engine {
+    /// Takes a new piece of work in: into the order, its subject, the bytes held and the timers.
+    pub(super) fn insert(&mut self, work: Work, due: bool) -> WorkKey {
+        let (subject, role, place) = (work.subject, work.role, work.place);
+        let fingerprint = work.through.is_some().then_some(work.fingerprint);
+        let expires_ms = work.expires_ms;
+        self.held_bytes += work.bytes();
+        let channel = work.channel().map(str::to_owned);
+        let key = self.works.insert(work);
+        if let Some(fingerprint) = fingerprint {
+            self.throughs.insert(fingerprint, key);
+        }
+        if let Some(id) = subject
+            && let Some(subject) = self.subjects.get_mut(id)
+        {
+            subject.works += 1;
+            if matches!(role, Role::Occupant { .. }) {
+                subject.occupant = Some(key);
+            }
+            self.subjects.settle(id);
+        }
+        if let Some(channel) = channel {
+            self.order.hold(&channel, place, key);
+        }
+        if let Some(at) = expires_ms {
+            self.set_expiry(key, at);
+        }
+        if due {
+            self.mark_due(key);
+        } else {
+            self.all_due = false;
+            self.set_release(key);
+        }
+        key
+    }
+
+    /// Takes a piece of work out of everything; the caller says how it ended.
+    pub(super) fn remove(&mut self, key: WorkKey) -> Option<Work> {
+        self.unlist(key);
+        let work = self.works.remove(key)?;
+        if !matches!(work.stage, Stage::Out(_)) {
+            self.held_bytes -= work.bytes();
+            if let Some(id) = work.subject
+                && let Some(subject) = self.subjects.get_mut(id)
+            {
+                subject.works -= 1;
+                if subject.occupant == Some(key) {
+                    subject.occupant = None;
+                }
+                self.subjects.settle(id);
+                self.unblock(id);
+            }
+        }
+        if work.through.is_some() {
+            self.throughs.remove(&work.fingerprint);
+        }
+        Some(work)
+    }
+
+    /// Removes an accepted occurrence and tells its fate.
+    pub(super) fn end(&mut self, key: WorkKey, fate: Fate) {
+        if let Some(work) = self.remove(key) {
+            self.step();
+            self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate });
+        }
+    }
+
+    /// Out of the list its stage stands for; the stage itself is the caller's to set.
+    pub(super) fn unlist(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        match work.stage {
+            Stage::Held => {
+                if let Some(channel) = work.channel() {
+                    self.order.unhold(channel, work.place);
+                }
+            }
+            Stage::Ready => {
+                self.order.ready.remove(&work.place);
+            }
+            Stage::Parked => {
+                self.order.parked.remove(&work.place);
+            }
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.remove(&work.place);
+                }
+            }
+            Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
+        }
+    }
+
+    pub(super) fn move_to_tail(&mut self, key: WorkKey) {
+        let place = self.order.tail();
+        self.unlist(key);
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.place = place;
+        match work.stage {
+            Stage::Held => {
+                if let Some(channel) = work.channel() {
+                    self.order.hold(channel, place, key);
+                }
+            }
+            Stage::Ready => {
+                self.order.ready.insert(place, key);
+            }
+            Stage::Parked => {
+                self.order.parked.insert(place, key);
+            }
+            Stage::Behind => {
+                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+                    subject.behind.insert(place, key);
+                }
+            }
+            Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
+        }
+    }
+}
