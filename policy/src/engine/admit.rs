@@ -58,11 +58,9 @@ impl Engine {
         if stance == Stance::Apart {
             return self.pass(ticket);
         }
-        if stance == Stance::Aside {
+        if stance == Stance::Aside && event.coalesce.is_some() {
             self.release_scope(&event);
-            if event.coalesce.is_some() {
-                return self.pass(ticket);
-            }
+            return self.pass(ticket);
         }
         if !answerable {
             self.release_channel(&event);
@@ -197,7 +195,12 @@ impl Engine {
                 return self.refuse(candidate.ticket, Ours::Unavailable(Shortage::Rate, wait_ms));
             }
         }
-        if self.draining && !candidate.through && plan.growth > 0 && plan.outcome != Outcome::Replaced {
+        if self.draining
+            && !candidate.through
+            && !candidate.coalesce.retract
+            && plan.growth > 0
+            && plan.outcome != Outcome::Replaced
+        {
             let ours = Ours::Unavailable(Shortage::Draining, self.settings.retry_after_ms);
             return self.refuse(candidate.ticket, ours);
         }

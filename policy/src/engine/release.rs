@@ -3,6 +3,7 @@
 use mcpl_codec::Event;
 
 use super::Engine;
+use super::input::Stance;
 use super::timer::Timer;
 use super::work::{Stage, Work, WorkKey};
 
@@ -45,6 +46,9 @@ impl Engine {
 
     /// What the channel of an uncoalesced event holds goes first (contract 7.1, 7.1a).
     pub(super) fn release_channel(&mut self, event: &Event) {
+        if self.session.as_ref().is_some_and(|session| session.host.stance == Stance::Aside) {
+            self.release_scope(event);
+        }
         let channel = event.channel.as_deref().or(event.hint.as_deref());
         for key in channel.map_or_else(Vec::new, |channel| self.order.earlier(channel, u64::MAX)) {
             self.unlist(key);

@@ -140,13 +140,10 @@ impl Engine {
 
     /// Something changed that work may have waited for: a channel of those `hit`, or everything.
     fn mend(&mut self, hit: impl Fn(&str) -> bool) {
-        let parked: Vec<WorkKey> = self.order.parked.values().copied().collect();
         let hit = |work: &Work| work.channel().is_none_or(&hit);
-        for key in parked {
-            if let Some(work) = self.works.get_mut(key)
-                && work.stuck
-                && hit(work)
-            {
+        // Wherever it stands: what is held, behind a forward or set aside may be stuck, too.
+        for work in self.works.values_mut() {
+            if work.stuck && hit(work) {
                 work.stuck = false;
             }
         }

@@ -281,6 +281,10 @@ impl Session {
         if self.host.output == Way::Broken || self.producer.output == Way::Broken {
             self.close(engine, clock);
         }
+        if self.heard_until.is_some() && !self.may_read(Side::Producer) {
+            // We do not listen while the host has no room: that is not the time meant.
+            self.heard_until = Some(now + LAST_WORDS);
+        }
         if self.heard_until.is_some_and(|until| now >= until) {
             self.heard_until = None;
             if self.producer.input == Way::Open {

@@ -272,3 +272,17 @@ fn due_work_that_moves_to_the_tail_takes_what_its_channel_holds_before_it_along(
     rig.reply("f", &Say::Accepted);
     assert_eq!(rig.told, ["out", "f", "e2"]);
 }
+
+#[test]
+fn an_event_that_does_not_pass_releases_nothing_of_its_scope() {
+    let mut rig = Rig::open(Settings::default());
+    rig.event(&message("held", "a"));
+    rig.end();
+    rig.feed(Input::Began(mcpl_policy::engine::Host { stance: Stance::Aside, ..legacy(Dedup::Push) }));
+    let twice = Draft { wrong: Some(crate::draft::Wrong::Twice), ..Draft::message("p", "chan-a") };
+    assert_eq!(rig.send(&twice), Answered::Refused("invalid".into(), None));
+    rig.feed(Input::Tick);
+    assert!(rig.told.is_empty());
+    assert_eq!(rig.send(&Draft::message("q", "chan-a")), Answered::Passed);
+    assert_eq!(rig.told, ["held", "pass"]);
+}

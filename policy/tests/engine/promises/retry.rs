@@ -291,3 +291,34 @@ fn waiting_work_sets_no_more_timers_however_often_it_is_looked_at() {
     }
     assert!(rig.engine.load().timers <= 1_100, "{:?}", rig.engine.load());
 }
+
+#[test]
+fn what_inherits_a_lack_of_permission_goes_once_the_grant_changes() {
+    let mut rig = Rig::open(Settings::default());
+    rig.event(&Draft::push("e", "fs-a").key("k").tags(&["chat:addressed"]));
+    rig.event(&Draft::push("f", "fs-a").key("k"));
+    rig.reply("e", &Say::Code(-32001));
+    rig.feed(Input::Flush);
+    assert_eq!(rig.out_ids(), Vec::<&str>::new(), "the host said no to its subject");
+    let mut held = Rig::open(Settings::default());
+    held.event(&Draft::push("e", "fs-a").key("k").tags(&["chat:addressed"]));
+    held.event(&Draft::push("f", "fs-a").key("k"));
+    held.reply("e", &Say::Code(-32001));
+    for rig in [&mut rig, &mut held] {
+        rig.permit();
+        rig.feed(Input::Flush);
+        assert_eq!(rig.out_ids(), ["f"]);
+    }
+}
+
+#[test]
+fn a_withdrawal_is_taken_while_the_sidecar_drains_and_new_work_is_not() {
+    let mut rig = Rig::open(Settings::default());
+    rig.event(&Draft::push("e", "fs-a").key("k").tags(&["chat:addressed"]));
+    rig.reply("e", &Say::Accepted);
+    rig.feed(Input::Drain);
+    let refused = rig.send(&Draft::push("f", "fs-a").key("other"));
+    assert!(matches!(refused, Answered::Refused(ref kind, Some(_)) if kind == "unavailable"), "{refused:?}");
+    let noted = rig.send(&Draft::push("z", "fs-a").key("k").retract());
+    assert!(matches!(noted, Answered::Ours(Outcome::Noted, None)), "{noted:?}");
+}
