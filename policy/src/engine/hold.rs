@@ -103,6 +103,11 @@ impl Engine {
             None => (now_ms, None),
         };
         if let Some(old) = plan.occupant {
+            // It goes as that message, and the host's verdict on that message is its verdict.
+            let older = self.works.get(old);
+            if let Some(merged) = older.and_then(|older| Self::merge(older, &event, coalesce.deferred)) {
+                *event = merged;
+            }
             self.set_aside(old);
         }
         let place = place.unwrap_or_else(|| self.order.tail());

@@ -20,6 +20,7 @@ impl Oracle {
         let told: Value = serde_json::from_slice(body).expect("a forward is JSON");
         let id = told["eventId"].as_str().expect("an eventId");
         let at = self.newest[id];
+        self.told_as_message(at, lane, &told);
         let one = &self.all[at];
         assert!(matches!(one.state, State::Pending(_) | State::Accepted), "{id} is over: {:?}", one.state);
         assert_eq!(one.out, None, "{id} is out already");
@@ -51,6 +52,23 @@ impl Oracle {
         self.subjects.entry(subject).or_default().out.push(number);
         let way = Way { occurrence: at, handed: false, written_ms: None };
         assert!(self.ways.insert(number, way).is_none(), "a number used twice");
+    }
+
+    /// A push that was written through over an unread message of its subject is told as that message.
+    fn told_as_message(&mut self, at: usize, lane: Lane, told: &Value) {
+        let one = &self.all[at];
+        if lane != Lane::Channel || one.lane != Lane::Push || one.draft.deferred {
+            return;
+        }
+        let older =
+            self.all[..at].iter().filter(|other| other.subject == one.subject && other.lane == Lane::Channel);
+        let merged = older
+            .map(|other| one.draft.merged_into(&other.body))
+            .find(|body| *told == Value::Object(body.clone()));
+        if let Some(body) = merged {
+            let one = &mut self.all[at];
+            (one.lane, one.body) = (Lane::Channel, body);
+        }
     }
 
     /// A subject has one forward out, until the answer or 25 s of being read.
