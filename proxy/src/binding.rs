@@ -192,9 +192,11 @@ impl Binding {
                     self.signal(signal);
                 }
                 Some(Order::End(signal)) => {
-                    self.drain();
+                    // A child may survive the signal, and its session goes on with it.
                     if self.signal(signal) {
-                        self.draining = None;
+                        self.tell(Input::Flush);
+                    } else {
+                        self.drain();
                     }
                 }
                 Some(Order::Stop) | None => {

@@ -127,9 +127,9 @@ pub enum Deed {
 enum Own {
     /// A forward of the engine's.
     Forward { number: u64, lane: Lane, message_id: Option<Bytes>, taught: mcpl_policy::engine::Taught },
-    /// One message of a `channels/incoming` that is sent by itself; `chain`: its answer lets the next go
-    /// (contract 8.6).
-    Single { parcel: u64, part: usize, chain: bool },
+    /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
+    /// `then` go (contract 8.6).
+    Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
 }
 
 /// Bytes of requests kept at once for sending their messages one at a time; past it a batch that is refused

@@ -38,7 +38,7 @@ impl Exchange {
             let verdict = self.terms.classifier.judge(lane, &reply, first);
             let kept = self.parcels.get(&number).is_some_and(|parcel| parcel.line.is_some());
             if verdict.splits(passed.len()) && kept {
-                self.send_single(number);
+                self.send_chain(number, passed.into());
                 return Course::Taken;
             }
         }
@@ -57,7 +57,8 @@ impl Exchange {
         let translated = if self.structured {
             None
         } else {
-            self.terms.classifier.translate(parcel.lane, line.text(), envelope, about)
+            let about = by_result(&parcel, envelope, about);
+            self.terms.classifier.translate(parcel.lane, line.text(), envelope, &about)
         };
         self.tally.refused += u64::from(translated.is_some());
         match (parcel.batch, translated) {
@@ -191,41 +192,67 @@ impl Exchange {
         }
     }
 
-    /// Contract 8.6: the next message of a batch that was refused as a whole, by itself.
-    fn send_single(&mut self, number: u64) {
-        let Some(parcel) = self.parcels.get(&number) else { return };
-        let Some(&at) = parcel.passed().first() else { return self.finish(number) };
-        if let Some(line) = parcel.line.clone() {
-            self.send_message(number, at, &line, true);
+    /// Contract 8.6: the messages of a batch that was refused as a whole, one at a time and in order.
+    fn send_chain(&mut self, number: u64, mut queue: VecDeque<usize>) {
+        let line = self.parcels.get(&number).and_then(|parcel| parcel.line.clone());
+        match (queue.pop_front(), line) {
+            (Some(at), Some(line)) => self.send_apart(number, vec![at], queue, &line),
+            _ => self.finish(number),
         }
     }
 
-    /// What has passed of the request that is being looked at goes now, each message by itself.
+    /// What has passed of the request that is being looked at goes now, before a release that a later message
+    /// of it brings about.
     pub(super) fn send_passed(&mut self) {
         let Some((number, line)) = self.looking_at.clone() else { return };
         let passed = self.parcels.get(&number).map_or_else(Vec::new, Parcel::passed);
-        for at in passed {
-            self.send_message(number, at, &line, false);
+        if !passed.is_empty() {
+            self.keep_line(number, passed.len(), &line);
+            self.send_apart(number, passed, VecDeque::new(), &line);
         }
     }
 
-    /// One message of the request in `line`, under an id of ours; the other members of its params go along.
-    fn send_message(&mut self, number: u64, at: usize, line: &Line, chain: bool) {
+    /// Some messages of the request in `line`, under an id of ours; the other members of its params go along.
+    fn send_apart(&mut self, number: u64, parts: Vec<usize>, then: VecDeque<usize>, line: &Line) {
         let envelope = Envelope::of(line.text());
         let params = envelope.params.unwrap_or(b"{}");
         let mut splice = Splice::new(params);
         if let Some(messages) = raw::member(params, "messages") {
-            splice.keep_elements(messages, |index| index == at);
+            splice.keep_elements(messages, |index| parts.binary_search(&index).is_ok());
         }
         let params = splice.finish();
         if let Some(parcel) = self.parcels.get_mut(&number) {
-            parcel.set(at, State::Sent);
+            for &at in &parts {
+                parcel.set(at, State::Sent);
+            }
         }
         let wire = self.number();
-        self.own.insert(wire, Own::Single { parcel: number, part: at, chain });
+        self.own.insert(wire, Own::Apart { parcel: number, parts, then });
         let id = format!("{}{wire}", self.prefix);
         let line = answer::request(&id, Lane::Channel.method(), &params);
         self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None, ours: false });
+    }
+
+    /// The host answered messages that were sent apart.
+    fn apart_answered(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        (number, parts, then): (u64, Vec<usize>, VecDeque<usize>),
+        reply: &Reply<'_>,
+    ) {
+        let Some(parcel) = self.parcels.get(&number) else { return };
+        let about: Vec<About> =
+            parts.iter().filter_map(|&at| parcel.parts.get(at)).map(|part| about(engine, part)).collect();
+        if !self.structured && matches!(reply, Reply::Error { .. }) && parcel.line.is_some() {
+            let first = about.first().copied().unwrap_or_default();
+            if self.terms.classifier.judge(Lane::Channel, reply, first).splits(parts.len()) {
+                return self.send_chain(number, parts.into());
+            }
+        }
+        self.learn(engine, now, number, &parts, reply, &about);
+        self.answer_parts(number, &parts, reply, &about);
+        self.send_chain(number, then);
     }
 
     /// The host answered a request of ours.
@@ -240,12 +267,8 @@ impl Exchange {
         let reply = Reply::of(envelope);
         match self.own.remove(&wire) {
             None => {}
-            Some(Own::Single { parcel: number, part: at, chain }) => {
-                let Some(parcel) = self.parcels.get(&number) else { return };
-                let about = parcel.parts.get(at).map(|part| about(engine, part)).unwrap_or_default();
-                self.learn(engine, now, number, &[at], &reply, &[about]);
-                self.answer_parts(number, &[at], &reply, &[about]);
-                if chain { self.send_single(number) } else { self.finish(number) }
+            Some(Own::Apart { parcel, parts, then }) => {
+                self.apart_answered(engine, now, (parcel, parts, then), &reply);
             }
             Some(Own::Forward { number, lane, message_id, taught }) => {
                 let unregistered =
@@ -290,6 +313,24 @@ impl Exchange {
             }
         }
     }
+}
+
+/// What is known of each message, in the order of the results that name them.
+fn by_result(parcel: &Parcel, envelope: &Envelope<'_>, about: &[About]) -> Vec<About> {
+    let results = envelope.result.and_then(|result| raw::member(result, "results"));
+    let Some(results) = results.filter(|_| parcel.lane == Lane::Channel) else { return about.to_vec() };
+    let mut named: HashMap<&[u8], VecDeque<usize>> = HashMap::new();
+    for (at, part) in parcel.parts.iter().enumerate() {
+        if let Some(id) = &part.message_id {
+            named.entry(id).or_default().push_back(at);
+        }
+    }
+    let known = |(place, result)| {
+        let name = raw::member(result, "messageId");
+        let at = name.and_then(|id| named.get_mut(id)).and_then(VecDeque::pop_front).unwrap_or(place);
+        about.get(at).copied().unwrap_or_default()
+    };
+    raw::elements(results).take(parcel.parts.len()).enumerate().map(known).collect()
 }
 
 /// What is known of an event that passed, for its refusal.

@@ -9,7 +9,7 @@ use mcpl_policy::engine::Stance;
 use mcpl_policy::{Engine, Now};
 
 use super::routes::{Course, MAX_ELEMENTS, Reading, is_read};
-use super::{Exchange, Side};
+use super::{Deed, Exchange, Side};
 
 /// Batches being answered at once for each session; past it a batch with events passes as it is.
 pub const MAX_BATCHES: usize = 1024;
@@ -111,6 +111,7 @@ impl Exchange {
         let mut gate = None;
         let mut left: Vec<Option<Line>> = Vec::with_capacity(elements.len());
         for element in &elements {
+            let before = self.deeds.len();
             let single = Line::from_text(element);
             let course = match sniff(single.text()) {
                 Ok(Sniff::Message(envelope)) => {
@@ -121,6 +122,13 @@ impl Exchange {
                 }
                 _ => Course::Pass,
             };
+            // A release that this element brought about goes behind what came before it (contract 7.1a).
+            if left.iter().any(Option::is_some) && self.releases_since(before) {
+                let line = array(left.iter_mut().filter_map(Option::take));
+                let earlier = Deed::Send { to: from.other(), line, after: gate, forward: None, ours: false };
+                self.tally.passed += 1;
+                self.deeds.insert(before, earlier);
+            }
             left.push(match course {
                 Course::Pass => Some(Line::from_text(element)),
                 Course::Rewritten(line) => Some(line),
@@ -144,6 +152,11 @@ impl Exchange {
         }
     }
 
+    /// Whether the engine forwarded anything since there were `before` deeds.
+    fn releases_since(&self, before: usize) -> bool {
+        self.deeds.iter().skip(before).any(|deed| matches!(deed, Deed::Send { forward: Some(_), .. }))
+    }
+
     /// Whether an element of a batch may be answered by us, so that the whole batch is.
     fn answers_element(&self, from: Side, element: &Bytes) -> bool {
         let envelope = Envelope::of(element);
@@ -161,6 +174,17 @@ impl Exchange {
             self.send(whole.to, whole.line, whole.after);
         }
     }
+}
+
+/// Messages as an array.
+fn array(lines: impl Iterator<Item = Line>) -> Line {
+    let mut text = Vec::new();
+    for line in lines {
+        text.push(if text.is_empty() { b'[' } else { b',' });
+        text.extend_from_slice(line.text());
+    }
+    text.push(b']');
+    Line::from_vec(text)
 }
 
 /// The elements that go on, as an array; each keeps its bytes.

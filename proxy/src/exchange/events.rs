@@ -104,14 +104,10 @@ impl Exchange {
             self.finish(number);
             return Course::Taken;
         }
-        if parcel.lane == Lane::Channel
-            && (2..=100).contains(&passed.len())
-            && self.kept_bytes + line.text().len() <= MAX_KEPT_BYTES
-        {
-            self.kept_bytes += line.text().len();
-            parcel.line = Some(Line::from_text(line.text()));
-        }
         let id = Bytes::copy_from_slice(&parcel.id);
+        if parcel.lane == Lane::Channel {
+            self.keep_line(number, passed.len(), line);
+        }
         // The parcel answers its batch itself.
         if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None }) {
             return self.pass_unread(number, &passed, all);
@@ -126,6 +122,16 @@ impl Exchange {
             splice.keep_elements(messages, |at| passed.binary_search(&at).is_ok());
         }
         Course::Rewritten(Line::from_vec(splice.finish()))
+    }
+
+    /// Keeps a request of which `count` messages may have to be sent one at a time (contract 8.6).
+    pub(super) fn keep_line(&mut self, number: u64, count: usize, line: &Line) {
+        let size = line.text().len();
+        let Some(parcel) = self.parcels.get_mut(&number) else { return };
+        if parcel.line.is_none() && (2..=100).contains(&count) && self.kept_bytes + size <= MAX_KEPT_BYTES {
+            self.kept_bytes += size;
+            parcel.line = Some(Line::from_text(line.text()));
+        }
     }
 
     /// Too many requests wait for the host: what is left of this one passes without a note of it, and its

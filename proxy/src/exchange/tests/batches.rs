@@ -1,6 +1,6 @@
 //! JSON-RPC batches (contract 3.3).
 
-use super::{Bench, at, id, push};
+use super::{Bench, at, id, incoming, message, push};
 
 const PLAIN: &str = r#"{"jsonrpc":"2.0","id":"u","method":"push/event","params":{"featureSet":"doc","eventId":"u","payload":{"content":[]}}}"#;
 const OTHER: &str = r#"{"jsonrpc":"2.0","id":"rq","method":"sampling/createMessage","params":{"x":1.0}}"#;
@@ -127,4 +127,17 @@ fn a_batch_whose_only_answer_of_ours_is_a_refusal_is_answered_as_one_on_either_s
     bench.producer_says(r#"[{"jsonrpc":"2.0","id":"l","result":{"tools":[]}}]"#);
     let told = bench.host();
     assert!(told.len() == 1 && told[0].contains("-32600") && told[0].contains("tools"), "{told:?}");
+}
+
+#[test]
+fn a_channel_is_told_in_order_across_the_elements_of_a_batch() {
+    let mut bench = Bench::open();
+    let plain = |name: &str| incoming(&format!("\"{name}\""), &[message(name, None)]);
+    let held = incoming("\"K\"", &[message("K", Some("k"))]);
+    bench.producer_says(&format!("[{},{held},{}]", plain("A"), plain("B")));
+    let given = bench.host();
+    assert_eq!(given.len(), 3);
+    assert_eq!(given[0], format!("[{}]", plain("A")));
+    assert!(given[1].starts_with('{') && given[1].contains("\"messageId\":\"K\""));
+    assert_eq!(given[2], format!("[{}]", plain("B")));
 }

@@ -203,3 +203,48 @@ fn the_hosts_results_belong_to_the_messages_they_name() {
     assert!(results.starts_with(r#"[{"messageId":"A","accepted":true,"n":1},"#), "{results}");
     assert!(results.ends_with(r#",{"messageId":"B","accepted":true,"n":2}]"#), "{results}");
 }
+
+#[test]
+fn what_is_sent_apart_is_one_request_and_split_where_it_is_refused_as_a_whole() {
+    let mut bench = Bench::open();
+    let messages = [message("A", None), message("B", None), message("K", Some("k")), message("C", None)];
+    bench.producer_says(&incoming("9", &messages));
+    let given = bench.host();
+    assert_eq!(given.len(), 3, "A and B, K, C");
+    bench.host_says(&format!(
+        r#"{{"jsonrpc":"2.0","id":{},"error":{{"code":-32602,"message":"m"}}}}"#,
+        id(&given[0])
+    ));
+    for name in ["A", "B"] {
+        let sent = bench.host();
+        assert_eq!(
+            at(&sent[0], &["params", "messages"]),
+            Some(format!("[{}]", message(name, None)).as_str())
+        );
+        bench.host_says(&format!(
+            r#"{{"jsonrpc":"2.0","id":{},"result":{{"results":[{{"messageId":"{name}","accepted":true}}]}}}}"#,
+            id(&sent[0])
+        ));
+    }
+    bench.host_says(r#"{"jsonrpc":"2.0","id":9,"result":{"results":[{"messageId":"C","accepted":true}]}}"#);
+    let told = bench.producer();
+    assert_eq!((told.len(), told[0].matches("\"accepted\":true").count()), (1, 4), "{told:?}");
+}
+
+#[test]
+fn what_is_known_of_a_message_goes_with_the_result_that_names_it() {
+    let mut bench = Bench::open();
+    bench.producer_says(&incoming(
+        "9",
+        &[message("A", None).replace("chat", "elsewhere"), message("B", None)],
+    ));
+    bench.host();
+    bench.host_says(
+        r#"{"jsonrpc":"2.0","id":9,"result":{"results":[{"messageId":"B","accepted":false},{"messageId":"A","accepted":false}]}}"#,
+    );
+    let told = bench.producer();
+    let results = at(&told[0], &["result", "results"]).unwrap_or_default();
+    let (b, a) = results.split_once("},").unwrap_or_default();
+    assert!(b.contains("\"B\"") && b.contains("not_permitted"), "{results}");
+    assert!(a.contains("\"A\"") && a.contains("unknown_channel"), "{results}");
+}
