@@ -276,7 +276,9 @@ impl Binding {
                 Said::Noise(frame) => {
                     let (head, why) = match &frame {
                         Frame::Line(line) => (line.text(), "it is no JSON object or array"),
-                        Frame::TooLong(_) => (&b""[..], "it is over max_message_bytes"),
+                        Frame::TooLong(_) => {
+                            (&b""[..], "it is too long for the first message of a connection")
+                        }
                     };
                     log_noise("host", why, head);
                 }

@@ -3,11 +3,12 @@
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
-use mcpl_codec::{Envelope, Lane, Line, Reply, Splice, answer, raw};
+use mcpl_codec::{Envelope, Lane, Line, Reply, answer, raw};
 use mcpl_policy::engine::HostReply;
 use mcpl_policy::refusal::{About, Verdict};
 use mcpl_policy::{Engine, Input, Now};
 
+use super::events::with_messages;
 use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
 use super::{Deed, Exchange, Own, Side};
@@ -216,11 +217,7 @@ impl Exchange {
     fn send_apart(&mut self, number: u64, parts: Vec<usize>, then: VecDeque<usize>, line: &Line) {
         let envelope = Envelope::of(line.text());
         let params = envelope.params.unwrap_or(b"{}");
-        let mut splice = Splice::new(params);
-        if let Some(messages) = raw::member(params, "messages") {
-            splice.keep_elements(messages, |index| parts.binary_search(&index).is_ok());
-        }
-        let params = splice.finish();
+        let params = with_messages(params, |index| parts.binary_search(&index).is_ok());
         if let Some(parcel) = self.parcels.get_mut(&number) {
             for &at in &parts {
                 parcel.set(at, State::Sent);

@@ -115,13 +115,10 @@ impl Exchange {
         if passed.len() == all {
             return Course::Pass;
         }
-        let mut splice = Splice::new(line.text());
-        if let Some(messages) = raw::member(params, "messages")
-            && let Some(messages) = within(line, params, messages)
-        {
-            splice.keep_elements(messages, |at| passed.binary_search(&at).is_ok());
-        }
-        Course::Rewritten(Line::from_vec(splice.finish()))
+        let params = with_messages(params, |at| passed.binary_search(&at).is_ok());
+        let text = line.text();
+        let line = Splice::new(text).set_member(text, "params", params).finish();
+        Course::Rewritten(Line::from_vec(line))
     }
 
     /// Keeps a request of which `count` messages may have to be sent one at a time (contract 8.6).
@@ -218,10 +215,10 @@ fn read(lane: Lane, params: &Bytes) -> Option<Result<Vec<Event>, Fault>> {
     (!events.is_empty()).then_some(Ok(events))
 }
 
-/// The part of `line` that `part` of its params is.
-fn within<'a>(line: &'a Line, params: &Bytes, part: &[u8]) -> Option<&'a [u8]> {
-    let text = line.text();
-    let start = (params.as_ptr() as usize).checked_sub(text.as_ptr() as usize)?
-        + (part.as_ptr() as usize).checked_sub(params.as_ptr() as usize)?;
-    text.get(start..start + part.len())
+/// The params of a `channels/incoming` with only some of its messages; a repeat of them goes, so that no
+/// reader takes that for the request.
+pub(super) fn with_messages(params: &[u8], keep: impl Fn(usize) -> bool) -> Vec<u8> {
+    let Some(messages) = raw::member(params, "messages") else { return params.to_vec() };
+    let kept = Splice::new(messages).keep_elements(messages, keep).finish();
+    Splice::new(params).set_member(params, "messages", kept).finish()
 }

@@ -27,9 +27,13 @@ impl Greeting {
     pub(super) fn read(line: &Line, envelope: &Envelope<'_>, terms: &Terms) -> Result<Self, Ambiguous> {
         let apart = Self { host: terms.host(Stance::Apart, None, None), structured: false, line: None };
         let mut object = envelope.params.unwrap_or(b"null");
+        let mut above = vec![(line.text(), "params")];
         for name in PATH {
             match raw::only(object, name) {
-                Ok(Some(value)) => object = value,
+                Ok(Some(value)) => {
+                    above.push((object, name));
+                    object = value;
+                }
                 Ok(None) => return Ok(apart),
                 Err(_) => return Err(Ambiguous),
             }
@@ -55,7 +59,7 @@ impl Greeting {
             Mode::Auto | Mode::Always => Stance::Over,
         };
         let host = terms.host(stance, hosts_limit, version.as_deref());
-        let mut splice = Splice::new(line.text());
+        let mut splice = Splice::new(object);
         let mut changed = false;
         if stance == Stance::Over {
             let leaves = LEAVES.map(|leaf| format!("\"{leaf}\":true")).join(",");
@@ -74,7 +78,13 @@ impl Greeting {
             splice.set_member(object, "eventAdmission", value.into_bytes());
             changed = true;
         }
-        let line = changed.then(|| Line::from_vec(splice.finish()));
+        // From the inside out, so that repeats which agreed do not differ now.
+        let line = changed.then(|| {
+            let grown = above.into_iter().rev().fold(splice.finish(), |value, (object, name)| {
+                Splice::new(object).set_member(object, name, value).finish()
+            });
+            Line::from_vec(grown)
+        });
         Ok(Self { host, structured, line })
     }
 }

@@ -248,3 +248,18 @@ fn what_is_known_of_a_message_goes_with_the_result_that_names_it() {
     assert!(b.contains("\"B\"") && b.contains("not_permitted"), "{results}");
     assert!(a.contains("\"A\"") && a.contains("unknown_channel"), "{results}");
 }
+
+#[test]
+fn repeats_that_agree_agree_still_in_what_is_passed_on() {
+    let mut bench = Bench::open();
+    let messages = format!("[{},{}]", message("A", None), message("K", Some("k")).replace("chat", "quiet"));
+    let twice = format!(r#"{{"messages":{messages},"messages":{messages}}}"#);
+    bench.tell(mcpl_policy::Input::Channel(mcpl_policy::engine::ChannelFact::Opened("quiet".to_owned())));
+    bench.producer_says(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"channels/incoming","params":{twice},"params":{twice}}}"#
+    ));
+    let given = bench.host();
+    assert_eq!(given.len(), 1);
+    assert!(!given[0].contains("coalesce") && !given[0].contains("\"K\""), "{}", given[0]);
+    assert_eq!(given[0].matches("\"params\"").count() + given[0].matches("\"messages\"").count(), 2);
+}

@@ -118,3 +118,16 @@ fn when_the_producer_is_not_reached_every_request_hears_why() {
         assert_eq!(at(&line, &["error", "message"]), Some("\"it is not there\""));
     }
 }
+
+#[test]
+fn an_initialize_whose_repeats_agree_is_taken_over_in_every_reading() {
+    let mcpl = r#"{"mcpl":{"version":"0.5"}}"#;
+    let caps = format!(r#"{{"experimental":{mcpl},"experimental":{mcpl}}}"#);
+    let mut bench = Bench::silent();
+    bench.host_says(&format!(
+        r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"capabilities":{caps},"capabilities":{caps}}}}}"#
+    ));
+    let seen = bench.producer();
+    assert_eq!(seen[0].matches("mcpl").count(), 1, "{}", seen[0]);
+    assert!(seen[0].contains("eventCoalescing"));
+}
