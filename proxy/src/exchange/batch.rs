@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
-use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, raw};
+use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, answer, code, raw};
 use mcpl_policy::engine::Stance;
 use mcpl_policy::{Engine, Now};
 
 use super::routes::{Course, MAX_ELEMENTS, Reading, is_read};
 use super::{Deed, Exchange, Side};
 
-/// Batches being answered at once for each session; past it a batch with events passes as it is.
+/// Batches being answered at once for each session; past it a batch with events is refused.
 pub const MAX_BATCHES: usize = 1024;
 
 /// One batch.
@@ -94,20 +94,20 @@ impl Batches {
 
 impl Exchange {
     pub(super) fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
-        if raw::elements(line.text()).nth(MAX_ELEMENTS).is_some() {
-            tracing::warn!(
-                from = from.as_str(),
-                most = MAX_ELEMENTS,
-                "a batch of more elements passes unread"
-            );
+        let ours = raw::elements(line.text()).any(|element| self.answers_element(from, element));
+        let is_long = raw::elements(line.text()).nth(MAX_ELEMENTS).is_some();
+        if is_long && !ours {
             return self.pass_on(from, line);
+        }
+        let batch = if ours { self.batches.begin(from) } else { None };
+        if is_long || (ours && batch.is_none()) {
+            // It holds what must not pass unread, and there is no room to look at each element.
+            let why =
+                format!("a batch with events takes {MAX_ELEMENTS} elements, and {MAX_BATCHES} wait at once");
+            self.tally.refused += 1;
+            return self.send(from, answer::error(b"null", code::INVALID_REQUEST, &why, None), None);
         }
         let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
-        let ours = elements.iter().any(|element| self.answers_element(from, element));
-        let batch = if ours { self.batches.begin(from) } else { None };
-        if ours && batch.is_none() {
-            return self.pass_on(from, line);
-        }
         let mut gate = None;
         let mut left: Vec<Option<Line>> = Vec::with_capacity(elements.len());
         for element in &elements {
@@ -158,7 +158,7 @@ impl Exchange {
     }
 
     /// Whether an element of a batch may be answered by us, so that the whole batch is.
-    fn answers_element(&self, from: Side, element: &Bytes) -> bool {
+    fn answers_element(&self, from: Side, element: &[u8]) -> bool {
         let envelope = Envelope::of(element);
         let Some(method) = envelope.method_name() else { return false };
         if from == Side::Producer && self.stance != Stance::Apart && Lane::of(&method).is_some() {

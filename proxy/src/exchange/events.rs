@@ -208,7 +208,8 @@ fn read(lane: Lane, params: &Bytes) -> Option<Result<Vec<Event>, Fault>> {
     };
     let messages = messages?;
     if raw::elements(messages).nth(MAX_ELEMENTS).is_some() {
-        return None;
+        let reason = format!("holds more than {MAX_ELEMENTS} messages; send them in several requests");
+        return Some(Err(Fault { field: "messages".into(), reason: reason.into() }));
     }
     let events: Vec<Event> =
         raw::elements(messages).map(|message| Event::message(params.slice_ref(message))).collect();

@@ -11,8 +11,8 @@ use super::greeting::Greeting;
 use super::request::{Asked, Pending};
 use super::{Deed, Exchange, Side};
 
-/// Elements of a JSON-RPC batch, and messages of a `channels/incoming`, that are looked at; a request with
-/// more passes unread.
+/// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
+/// request with more is refused, for nothing of it may pass unread.
 pub const MAX_ELEMENTS: usize = 65_536;
 
 /// What becomes of a message.

@@ -86,15 +86,28 @@ fn ten_thousand_events_in_one_batch_are_one_answer() {
 }
 
 #[test]
-fn a_batch_of_more_elements_than_are_looked_at_passes_unread() {
+fn a_batch_of_more_elements_than_are_looked_at_is_refused_if_it_holds_an_event() {
     let mut bench = Bench::open();
+    let most = super::super::MAX_ELEMENTS;
     let event = push("\"ev\"", "a", "k", "A");
-    let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS));
-    bench.producer_says(&line);
-    assert_eq!(bench.host(), [line]);
-    let line = format!("[{event}{}]", ",0".repeat(super::super::MAX_ELEMENTS - 1));
-    bench.producer_says(&line);
+    bench.producer_says(&format!("[{event}{}]", ",0".repeat(most)));
+    assert!(bench.host().is_empty());
+    assert_eq!(at(&bench.producer()[0], &["error", "code"]), Some("-32600"));
+    bench.producer_says(&format!("[{event}{}]", ",0".repeat(most - 1)));
     assert!(bench.producer()[0].contains("\"first\""), "the last that is looked at");
+    let foreign = format!("[{OTHER}{}]", ",0".repeat(most));
+    bench.host();
+    bench.producer_says(&foreign);
+    assert_eq!(bench.host(), [foreign], "without events it passes");
+}
+
+#[test]
+fn messages_past_the_bound_are_refused_as_a_whole() {
+    let mut bench = Bench::open();
+    let messages = vec!["0".to_owned(); super::super::MAX_ELEMENTS + 1];
+    bench.producer_says(&incoming("1", &messages));
+    assert!(bench.host().is_empty());
+    assert_eq!(at(&bench.producer()[0], &["error", "data", "refusal"]), Some("\"invalid\""));
 }
 
 #[test]
