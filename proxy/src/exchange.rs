@@ -32,7 +32,7 @@ pub use self::batch::MAX_BATCHES;
 use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
 pub use self::request::MAX_PENDING;
-use self::request::Requests;
+use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::tally::Tally;
 
@@ -263,7 +263,7 @@ impl Exchange {
 
     /// The producer was not reached: every request of the host is answered with the reason (contract 3.1).
     pub fn unreachable(&mut self, reason: &str) {
-        let waiting: Vec<Bytes> = self.of_host.drain().map(|pending| pending.id).collect();
+        let waiting: Vec<Spelled> = self.of_host.drain().map(|pending| pending.id).collect();
         for id in waiting {
             self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), None);
         }

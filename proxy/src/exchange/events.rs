@@ -7,7 +7,7 @@ use mcpl_policy::refusal::{Ours, Shortage};
 use mcpl_policy::{Engine, Input, Now};
 
 use super::parcel::{Parcel, Part, State};
-use super::request::{Asked, Pending};
+use super::request::{Asked, Pending, Spelled};
 use super::routes::{Course, MAX_ELEMENTS};
 use super::{Exchange, MAX_KEPT_BYTES, Side};
 
@@ -104,7 +104,7 @@ impl Exchange {
             self.finish(number);
             return Course::Taken;
         }
-        let id = Bytes::copy_from_slice(&parcel.id);
+        let id = Spelled::from_slice(&parcel.id);
         if parcel.lane == Lane::Channel {
             self.keep_line(number, passed.len(), line);
         }

@@ -1,21 +1,25 @@
 //! Requests a peer waits for, by id (contract 3.3: the two directions have ids of their own).
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 
-use bytes::Bytes;
 use mcpl_codec::raw;
+use smallvec::SmallVec;
 
 /// Requests remembered for each direction; past it the answer of a further one passes unread.
 pub const MAX_PENDING: usize = 65_536;
 
+/// An id as it was spelled; short ones need no memory of their own.
+pub(crate) type Spelled = SmallVec<[u8; 24]>;
+
 /// An id as a peer may spell it again: strings decoded, whole numbers by value, the rest by its bytes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Id(Box<[u8]>);
+pub(crate) struct Id(Spelled);
 
 impl Id {
     pub(crate) fn of(raw_id: &[u8]) -> Self {
-        Self(Self::plain(raw_id).into())
+        Self(SmallVec::from_slice(&Self::plain(raw_id)))
     }
 
     fn plain(raw_id: &[u8]) -> Cow<'_, [u8]> {
@@ -58,7 +62,7 @@ pub(crate) enum Asked {
 #[derive(Debug)]
 pub(crate) struct Pending {
     /// The id as it was spelled.
-    pub(crate) id: Bytes,
+    pub(crate) id: Spelled,
     pub(crate) asked: Asked,
     /// The batch it came in, where that batch is answered by us.
     pub(crate) batch: Option<u64>,
@@ -67,8 +71,15 @@ pub(crate) struct Pending {
 /// The requests of one peer.
 #[derive(Debug, Default)]
 pub(crate) struct Requests {
-    pending: HashMap<Id, VecDeque<Pending>>,
+    pending: HashMap<Id, Waiting>,
     count: usize,
+}
+
+/// What waits under one id; nearly always one request.
+#[derive(Debug)]
+struct Waiting {
+    first: Pending,
+    more: VecDeque<Pending>,
 }
 
 impl Requests {
@@ -77,7 +88,12 @@ impl Requests {
         let fits = self.count < MAX_PENDING;
         if fits {
             self.count += 1;
-            self.pending.entry(Id::of(&pending.id)).or_default().push_back(pending);
+            match self.pending.entry(Id::of(&pending.id)) {
+                Entry::Vacant(free) => {
+                    free.insert(Waiting { first: pending, more: VecDeque::new() });
+                }
+                Entry::Occupied(mut taken) => taken.get_mut().more.push_back(pending),
+            }
         }
         fits
     }
@@ -88,20 +104,19 @@ impl Requests {
 
     /// The request that an answer with this id answers: of several under one id the oldest.
     pub(crate) fn take(&mut self, raw_id: &[u8]) -> Option<Pending> {
-        let id = Id::of(raw_id);
-        let waiting = self.pending.get_mut(&id)?;
-        let first = waiting.pop_front()?;
-        if waiting.is_empty() {
-            self.pending.remove(&id);
-        }
+        let Entry::Occupied(mut taken) = self.pending.entry(Id::of(raw_id)) else { return None };
         self.count -= 1;
-        Some(first)
+        Some(match taken.get_mut().more.pop_front() {
+            Some(next) => std::mem::replace(&mut taken.get_mut().first, next),
+            None => taken.remove().first,
+        })
     }
 
     /// Every request, taken out; in no order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Pending> {
         self.count = 0;
-        std::mem::take(&mut self.pending).into_values().flatten()
+        let all = std::mem::take(&mut self.pending).into_values();
+        all.flat_map(|waiting| std::iter::once(waiting.first).chain(waiting.more))
     }
 }
 
@@ -110,7 +125,7 @@ mod tests {
     use super::*;
 
     fn pending(id: &'static [u8]) -> Pending {
-        Pending { id: Bytes::from_static(id), asked: Asked::Other, batch: None }
+        Pending { id: Spelled::from_slice(id), asked: Asked::Other, batch: None }
     }
 
     #[test]
@@ -140,7 +155,7 @@ mod tests {
     fn past_the_bound_nothing_is_remembered() {
         let mut requests = Requests::default();
         for n in 0..=MAX_PENDING {
-            let id = Bytes::from(n.to_string());
+            let id = Spelled::from_slice(n.to_string().as_bytes());
             requests.add(Pending { id, asked: Asked::Other, batch: None });
         }
         assert_eq!(requests.len(), MAX_PENDING);

@@ -1,6 +1,5 @@
 //! Which messages are ours, and which way everything else goes (contract 3.3, 3.4).
 
-use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Envelope, Lane, Line, Sniff, answer, code, raw};
 use mcpl_policy::admission::{Admission, FeatureSets, channel_ids};
@@ -8,7 +7,7 @@ use mcpl_policy::engine::{ChannelFact, GrantFact, Phase, Stance};
 use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
-use super::request::{Asked, Pending};
+use super::request::{Asked, Pending, Spelled};
 use super::{Deed, Exchange, Side};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
@@ -177,7 +176,7 @@ impl Exchange {
         if let Some(batch) = batch {
             self.batches.expect(batch);
         }
-        self.requests(from).add(Pending { id: Bytes::copy_from_slice(id), asked, batch });
+        self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch });
     }
 
     pub(super) fn reading(&self, from: Side, text: &[u8], envelope: &Envelope<'_>, method: &str) -> Reading {
