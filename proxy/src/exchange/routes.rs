@@ -100,7 +100,7 @@ impl Exchange {
     ) -> Course {
         let Some(method) = envelope.method else {
             return match envelope.id {
-                Some(id) if raw::only(line.text(), "id").is_ok() => {
+                Some(id) if !envelope.repeated || raw::only(line.text(), "id").is_ok() => {
                     self.take_answer(engine, now, from, id, envelope, line)
                 }
                 _ => Course::Pass,
