@@ -14,7 +14,7 @@ const EXIT: &str = "\
 Exit codes:
   0   ok
   64  usage
-  69  the producer could not be started (wrap)
+  69  the producer could not be started (wrap), an address cannot be listened at (run)
   70  internal error
   73  the state directory is in use, or cannot be written
   78  configuration";
@@ -103,8 +103,8 @@ The host is spoken to on stdin and stdout. COMMAND is spawned as the producer, g
 exit code is ours. Its stderr passes through.
 
 State lies in $XDG_STATE_HOME/mcpl-sidecar/wrap/NAME/SLOT (~/.local/state without XDG_STATE_HOME; state_dir/wrap \
-with a --config that has one). Each window of a host takes a slot of its own: the free slot with the oldest held \
-work, else the first free one; there are 64. Work of which it is not known whether the host got it is sent again \
+with a --config that has one). Each window of a host takes a slot of its own, \
+the first free one; there are 64. Work of which it is not known whether the host got it is sent again \
 (in_doubt = \"resend\") unless a --config says otherwise.";
 
 const WRAP_CONFIG: &str = "Take settings from this file: those of its [[producer]] of that name, else of its only one

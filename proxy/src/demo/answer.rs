@@ -27,6 +27,11 @@ pub(super) fn refusal(answer: &Value) -> Option<&str> {
     outcome(answer)["refusal"].as_str()
 }
 
+/// Whether the sidecar's own rate limit refused it.
+pub(super) fn is_over_rate(answer: &Value) -> bool {
+    outcome(answer)["reason"] == "rate limit reached"
+}
+
 /// When to send the event again, in ms, where that is worth it.
 pub(super) fn resend_after_ms(answer: &Value) -> Option<u64> {
     let outcome = outcome(answer);

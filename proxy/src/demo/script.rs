@@ -112,7 +112,7 @@ pub(super) fn script() -> Vec<Scene> {
         },
         Scene { title: "A gauge: only its newest reading matters", steps: gauge() },
         Scene {
-            title: "A flood: twelve alerts at once, where five are allowed",
+            title: "A flood: twelve alerts at once, where the sidecar was told to allow five",
             steps: vec![flood(), Step::Turn],
         },
         Scene { title: "Refusals: the host says no in English", steps: refusals() },

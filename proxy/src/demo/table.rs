@@ -47,6 +47,8 @@ pub(super) struct Sums {
     pub(super) in_words: usize,
     /// Refusals with fields.
     pub(super) in_fields: usize,
+    /// Events that the sidecar's own rate limit kept back.
+    pub(super) limited: usize,
     /// Events that a passing failure of the host kept from it for good.
     pub(super) lost: usize,
 }
@@ -63,6 +65,7 @@ impl Sums {
             given: played.book.iter().filter(|given| given.taken).count(),
             in_words: refused().count() - in_fields,
             in_fields,
+            limited: refused().filter(|answer| answer::is_over_rate(answer)).count(),
             lost: UNLUCKY.iter().filter(|id| !taken(id)).count(),
         }
     }
@@ -263,6 +266,7 @@ impl Sheet {
         for (what, plain, ours) in [
             ("events the producer had to tell", plain.sent, ours.sent),
             ("events the host was given", plain.given, ours.given),
+            ("events kept back by the sidecar's own rate limit", plain.limited, ours.limited),
             ("refusals in English only", plain.in_words, ours.in_words),
             ("refusals with fields that a program can act on", plain.in_fields, ours.in_fields),
             ("events lost to a passing failure of the host", plain.lost, ours.lost),

@@ -15,9 +15,9 @@ fn texts(played: &Played) -> Vec<&str> {
 fn both_columns_are_what_the_two_hosts_were_given() {
     let (_, without, with) = performance();
     let plain = Sums::of(&without);
-    assert_eq!(plain, Sums { sent: 30, given: 25, in_words: 5, in_fields: 0, lost: 2 });
+    assert_eq!(plain, Sums { sent: 30, given: 25, in_words: 5, in_fields: 0, limited: 0, lost: 2 });
     let ours = Sums::of(&with);
-    assert_eq!(ours, Sums { sent: 30, given: 14, in_words: 0, in_fields: 11, lost: 0 });
+    assert_eq!(ours, Sums { sent: 30, given: 14, in_words: 0, in_fields: 11, limited: 7, lost: 0 });
     let told: Vec<&str> = texts(&with).into_iter().filter(|text| !text.starts_with("alert")).collect();
     assert_eq!(
         told,
