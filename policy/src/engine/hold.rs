@@ -73,87 +73,57 @@ impl Engine {
     }
 
     /// Contract 6.3, and 6.5 with a batch rendered as its fallback.
-    pub(super) fn hold(&mut self, candidate: Candidate, plan: Plan) {
-        let Candidate { ticket, mut event, coalesce, through, fingerprint, digest } = candidate;
-        let now_ms = self.now.mono_ms;
-        event.detach();
-        let began = plan.subject.is_none();
+    pub(super) fn hold(&mut self, mut candidate: Candidate, plan: Plan) {
+        candidate.event.detach();
+        let Candidate { ticket, coalesce, through, fingerprint, digest, .. } = candidate;
         let subject = plan.subject.or_else(|| {
             let initial = coalesce.initial && self.settings.coalesce.initial;
             let history = if initial { History::None } else { History::Unknown };
-            self.subjects.track(&event, history, self.settings.coalesce.max_subjects)
+            self.subjects.track(&candidate.event, history, self.settings.coalesce.max_subjects)
         });
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
-        let answered =
-            Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
         let batch = coalesce.deferred && !through;
         if let Some(old) = plan.occupant {
             self.vouch(old);
             if !through {
-                self.replace(old, event, batch, (fingerprint, digest), plan.outcome);
+                self.replace(old, candidate.event, batch, (fingerprint, digest), plan.outcome);
                 self.overtake(subject, self.arrivals, &Fate::Replaced);
-                self.accept(ticket, fingerprint, answered, plan.outcome, prior);
+                self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
                 return;
             }
         }
-        let urgent = through || self.is_urgent(&event);
+        let urgent = through || self.is_urgent(&candidate.event);
         let (first_ms, place) = match plan.occupant.and_then(|key| self.works.get(key)) {
             Some(old) if self.keeps_place(old) => (old.first_ms, Some(old.place)),
             Some(old) => (old.first_ms, None),
-            None => (now_ms, None),
+            None => (self.now.mono_ms, None),
         };
         if let Some(old) = plan.occupant {
             // It goes as that message, and the host's verdict on that message is its verdict.
             let older = self.works.get(old);
-            if let Some(merged) = older.and_then(|older| Self::merge(older, &event, coalesce.deferred)) {
-                *event = merged;
+            if let Some(merged) =
+                older.and_then(|older| Self::merge(older, &candidate.event, coalesce.deferred))
+            {
+                *candidate.event = merged;
             }
             self.set_aside(old);
         }
         let place = place.unwrap_or_else(|| self.order.tail());
-        let work = Work {
-            subject,
-            role: if subject.is_some() { Role::Occupant { batch } } else { Role::Fixed },
-            stage: Stage::Held,
-            through: through.then(|| Through {
-                tickets: vec![ticket],
-                displaced: plan.occupant,
-                began_subject: began && subject.is_some(),
-            }),
-            place,
-            arrived: self.arrivals,
-            first_ms,
-            changed_ms: now_ms,
-            not_before_ms: 0,
-            attempts: 0,
-            expires_ms: self.expiry_of(&event),
-            stuck: false,
-            forced: false,
-            release_timer_ms: None,
-            retry_timer_ms: None,
-            expiry_timer_ms: None,
-            fingerprint,
-            digest,
-            outcome: plan.outcome,
-            prior: prior.clone(),
-            event,
-        };
-        self.insert(work, urgent);
+        let role = if subject.is_some() { Role::Occupant { batch } } else { Role::Fixed };
+        let work = self.work_of(candidate, plan, (subject, place), prior.clone());
+        self.insert(Work { role, first_ms, ..work }, urgent);
         if through {
             self.pump();
         } else {
             self.overtake(subject, self.arrivals, &Fate::Replaced);
-            self.accept(ticket, fingerprint, answered, plan.outcome, prior);
+            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
         }
     }
 
     /// Contract 6.4.
-    pub(super) fn withdraw(&mut self, candidate: Candidate, plan: Plan) {
-        let Candidate { ticket, mut event, through, fingerprint, digest, .. } = candidate;
-        let now_ms = self.now.mono_ms;
+    pub(super) fn withdraw(&mut self, mut candidate: Candidate, plan: Plan) {
+        let Candidate { ticket, through, fingerprint, digest, .. } = candidate;
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
-        let answered =
-            Receipt { digest, admitted_ms: now_ms, answer: Answered::Ours(plan.outcome, prior.clone()) };
         let told = plan.outcome == Outcome::Noted;
         if let Some(old) = plan.occupant {
             self.vouch(old);
@@ -166,28 +136,45 @@ impl Engine {
             if let Some(key) = plan.subject {
                 self.subjects.settle(key);
             }
-            self.accept(ticket, fingerprint, answered, plan.outcome, prior);
+            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
             return;
         }
-        event.detach();
-        let began = plan.subject.is_none();
+        candidate.event.detach();
         let most = self.settings.coalesce.max_subjects;
-        let subject = plan.subject.or_else(|| self.subjects.track(&event, History::Unknown, most));
+        let subject = plan.subject.or_else(|| self.subjects.track(&candidate.event, History::Unknown, most));
         let place = self.order.tail();
-        let urgent = through || self.is_urgent(&event);
-        let work = Work {
+        let urgent = through || self.is_urgent(&candidate.event);
+        let work = self.work_of(candidate, plan, (subject, place), prior.clone());
+        self.insert(work, urgent);
+        if through {
+            self.pump();
+        } else {
+            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
+        }
+    }
+
+    /// A piece of work that nothing replaces and whose subject begins with it, at its place.
+    fn work_of(
+        &self,
+        candidate: Candidate,
+        plan: Plan,
+        (subject, place): (Option<SubjectKey>, u64),
+        prior: Option<Box<str>>,
+    ) -> Work {
+        let Candidate { ticket, event, through, fingerprint, digest, .. } = candidate;
+        Work {
             subject,
             role: Role::Fixed,
             stage: Stage::Held,
             through: through.then(|| Through {
                 tickets: vec![ticket],
                 displaced: plan.occupant,
-                began_subject: began && subject.is_some(),
+                began_subject: plan.subject.is_none() && subject.is_some(),
             }),
             place,
             arrived: self.arrivals,
-            first_ms: now_ms,
-            changed_ms: now_ms,
+            first_ms: self.now.mono_ms,
+            changed_ms: self.now.mono_ms,
             not_before_ms: 0,
             attempts: 0,
             expires_ms: self.expiry_of(&event),
@@ -199,27 +186,21 @@ impl Engine {
             fingerprint,
             digest,
             outcome: plan.outcome,
-            prior: prior.clone(),
+            prior,
             event,
-        };
-        self.insert(work, urgent);
-        if through {
-            self.pump();
-        } else {
-            self.accept(ticket, fingerprint, answered, plan.outcome, prior);
         }
     }
 
     fn accept(
         &mut self,
         ticket: Ticket,
-        fingerprint: u128,
-        receipt: Receipt,
+        (fingerprint, digest): (u128, Digest),
         outcome: Outcome,
         prior: Option<Box<str>>,
     ) {
         let after = Some(self.step());
-        self.receipts.remember(fingerprint, receipt);
+        let answer = Answered::Ours(outcome, prior.clone());
+        self.receipts.remember(fingerprint, Receipt { digest, admitted_ms: self.now.mono_ms, answer });
         self.outputs.push_back(Output::Answer { ticket, answer: Answer::Accepted { outcome, prior }, after });
         self.pump();
     }
