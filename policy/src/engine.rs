@@ -20,14 +20,18 @@ mod expiry;
 mod handover;
 mod hold;
 mod input;
+mod letters;
 mod order;
 mod out;
 mod output;
 mod receipt;
+mod record;
+mod recovery;
 mod release;
 mod session;
 mod settle;
 mod shelf;
+mod stored;
 mod subject;
 mod timer;
 mod work;
@@ -36,24 +40,30 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use foldhash::quality::FixedState;
 use mcpl_codec::digest::Digester;
-use mcpl_codec::{Digest, DigestKey, Event};
+use mcpl_codec::{Digest, DigestKey, Event, digest};
 use slotmap::SlotMap;
 
 pub use admit::MAX_JOINED;
-pub use input::{Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Stance, Taught, Ticket};
+pub use input::{
+    Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Stance, StoreState, Taught, Ticket,
+};
+pub use letters::{Resolve, Unresolved, Word};
 pub use out::ANSWER_MS;
 pub use output::{Answer, Fate, Outcome, Output, Seq};
-pub use receipt::{MAX_RECEIPT_BYTES, MAX_RECEIPTS};
+pub use recovery::Recovery;
 pub use session::MAX_RUNNING;
 pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS, RETRY_AFTER_MOST_MS};
 
+use self::letters::Letters;
 use self::order::Order;
 use self::out::Out;
 use self::receipt::Receipts;
 use self::session::Session;
-use self::subject::Subjects;
+use self::stored::Queues;
+use self::subject::{SubjectKey, Subjects};
 use self::timer::{Timer, Timers};
 use self::work::{Work, WorkKey};
+use crate::journal::Change;
 use crate::limit::{Limits, Pace};
 use crate::now::Now;
 use crate::settings::Settings;
@@ -71,8 +81,14 @@ pub struct Load {
     pub subjects: usize,
     /// Occurrences remembered.
     pub receipts: usize,
+    /// The memory that takes, in bytes.
+    pub receipt_bytes: usize,
     /// Timers set.
     pub timers: usize,
+    /// What only an operator can settle: handed over and never answered for.
+    pub in_doubt: usize,
+    /// Dead letters.
+    pub dead: usize,
 }
 
 /// The state machine of one binding (contract 4 to 8); see the [module](self).
@@ -98,6 +114,15 @@ pub struct Engine {
     pace: Pace,
     pace_timer_ms: Option<u64>,
     held_bytes: u64,
+    /// What is stored uncoalesced, by channel.
+    queues: Queues,
+    letters: Letters,
+    /// What the journal can take.
+    store: StoreState,
+    /// Replies that are dealt with and not on disk.
+    unsettled: recovery::Waiting,
+    /// The newest step that is known to be on disk.
+    durable: Seq,
     /// Everything held has a reason to go.
     all_due: bool,
     /// The sidecar stops: no new work is taken.
@@ -105,6 +130,12 @@ pub struct Engine {
     arrivals: u64,
     seq: Seq,
     stepped: bool,
+    /// The number that this input gave to an occurrence; 0: none.
+    admitting: u64,
+    /// What this input changed of what must outlive the process.
+    changes: Vec<Change>,
+    touched_works: Vec<WorkKey>,
+    touched_subjects: Vec<SubjectKey>,
     outputs: VecDeque<Output>,
 }
 
@@ -129,7 +160,7 @@ impl Engine {
             subjects: Subjects::new(seed, DigestKey(key)),
             order: Order::new(seed),
             timers: Timers::default(),
-            receipts: Receipts::new(seed),
+            receipts: Receipts::new(seed, 1),
             throughs: HashMap::with_hasher(FixedState::with_seed(seed)),
             outs: BTreeMap::new(),
             next_forward: 0,
@@ -137,11 +168,20 @@ impl Engine {
             pace,
             pace_timer_ms: None,
             held_bytes: 0,
+            queues: HashMap::with_hasher(FixedState::with_seed(seed)),
+            letters: Letters::default(),
+            store: StoreState::Good,
+            unsettled: VecDeque::new(),
+            durable: 0,
             all_due: true,
             draining: false,
             arrivals: 0,
             seq: 0,
             stepped: false,
+            admitting: 0,
+            changes: Vec::new(),
+            touched_works: Vec::new(),
+            touched_subjects: Vec::new(),
             outputs: VecDeque::new(),
         }
     }
@@ -153,13 +193,24 @@ impl Engine {
         debug_assert!(self.outputs.is_empty(), "mutate once, then drain");
         self.now = Now { mono_ms: now.mono_ms.max(self.now.mono_ms), wall_ms: now.wall_ms };
         self.stepped = false;
+        self.admitting = 0;
         self.on_time();
         match input {
             Input::Began(host) => self.on_began(host),
             Input::Declared(sets) => self.on_declared(sets),
             Input::Ended => self.on_session_ended(),
             Input::Event(arrival) => self.on_event(arrival),
-            Input::Replied(number, reply) => self.on_reply(number, &reply),
+            Input::Replied(number, reply) => {
+                self.note_reply(number, &reply);
+                if self.store != StoreState::Gone {
+                    self.on_reply(number, &reply);
+                }
+            }
+            Input::Store(store) => {
+                self.store = store;
+                self.pump();
+            }
+            Input::Resolve(resolve) => self.on_resolve(&resolve),
             Input::HandedOver(number) => self.on_handed(number),
             Input::Written(number) => self.on_written(number),
             Input::Taught(taught, learned) => self.on_taught(&taught, learned),
@@ -176,6 +227,7 @@ impl Engine {
             Input::Settings(settings) => self.on_settings(*settings),
             Input::Tick => {}
         }
+        self.record();
         self.sweep_timers();
     }
 
@@ -198,7 +250,10 @@ impl Engine {
             out: self.outs.len(),
             subjects: self.subjects.len(),
             receipts: self.receipts.len(),
+            receipt_bytes: self.receipts.memory_bytes(),
             timers: self.timers.len(),
+            in_doubt: self.letters.in_doubt(),
+            dead: self.letters.dead(),
         }
     }
 
@@ -244,24 +299,26 @@ impl Engine {
         self.pump();
     }
 
-    /// The number of this input's durable step, begun now if it was not.
-    fn step(&mut self) -> Seq {
-        if !self.stepped {
-            self.stepped = true;
-            self.seq += 1;
-            self.outputs.push_back(Output::Step(self.seq));
-        }
-        self.seq
+    /// The newest step that a forward waits for which is not known to be handed over: what must not overtake
+    /// what is released waits for it (contract 7.3, 7.6).
+    pub fn waiting_forward(&self) -> Option<Seq> {
+        self.waiting_forward_of(|_| true)
     }
 
-    /// The gate of what must not overtake this input's own step.
-    fn gate(&self) -> Option<Seq> {
-        self.stepped.then_some(self.seq)
+    /// The same of those whose work is `hit`.
+    fn waiting_forward_of(&self, hit: impl Fn(&Work) -> bool) -> Option<Seq> {
+        let waits = |out: &&Out| !out.handed && out.step > self.durable;
+        let hit = |out: &&Out| self.works.get(out.work).is_some_and(&hit);
+        self.outs.values().filter(waits).filter(hit).map(|out| out.step).max()
     }
 
-    /// The gate of what rests on anything recorded so far.
-    fn last_step(&self) -> Option<Seq> {
-        (self.seq > 0).then_some(self.seq)
+    /// The number that `event_id` is remembered by, if it is (contract 6.2).
+    pub fn find(&self, event_id: &str) -> Option<u64> {
+        let fingerprint = digest::fingerprint(&self.key, event_id);
+        self.receipts.find(fingerprint).map(|found| found.number).or_else(|| {
+            let named = |work: &&Work| work.number > 0 && *work.event_id() == *event_id;
+            self.works.values().find(named).map(|work| work.number)
+        })
     }
 
     fn sweep_timers(&mut self) {

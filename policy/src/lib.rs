@@ -6,6 +6,9 @@
 //!
 //! | module | noun |
 //! |---|---|
+//! | [`journal`] | what must outlive the process, row by row (contract 9) |
+//! | [`fate`] | where an occurrence stands, and what may become of it (contract 9.1) |
+//! | [`disposition`] | the three facts that follow from it (contract 9.2) |
 //! | [`engine`] | the coalescing state machine of one producer binding (contract 4 to 7) |
 //! | [`admission`] | what is known of what the host admits (contract 5) |
 //! | [`refusal`] | what a host's answer means, and how a producer is told (contract 8) |
@@ -14,7 +17,10 @@
 //! | [`settings`] | what an operator chose (contract 2) |
 
 pub mod admission;
+pub mod disposition;
 pub mod engine;
+pub mod fate;
+pub mod journal;
 pub mod limit;
 pub mod now;
 pub mod profile;

@@ -21,6 +21,11 @@ pub struct Settings {
     pub max_content_bytes: u64,
     /// The time given when `unavailable` has no better figure, in ms.
     pub retry_after_ms: u64,
+    /// Uncoalesced events are kept and delivered as held work is, for producers that never resend
+    /// (contract 13.2).
+    pub store_uncoalesced: bool,
+    /// Dead letters kept with their content; past it the oldest keep only what identifies them.
+    pub max_dead_letters: usize,
 }
 
 /// `[producer.host]`; what depends on the host's version is in [`Host`](crate::engine::Host).
@@ -113,6 +118,8 @@ impl Default for Settings {
             in_flight: 64,
             max_content_bytes: 1 << 20,
             retry_after_ms: 1_000,
+            store_uncoalesced: false,
+            max_dead_letters: 10_000,
         }
     }
 }

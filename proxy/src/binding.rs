@@ -5,13 +5,15 @@
 //! tasks.
 
 mod clock;
+mod core;
 mod link;
 mod offspring;
 mod probe;
 mod session;
 pub mod settings;
+mod waiting;
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -19,20 +21,24 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mcpl_codec::{Frame, Framer};
-use mcpl_policy::{Engine, Input, Output};
+use mcpl_policy::engine::{Fate, Load, Resolve, StoreState, Unresolved, Word as Verdict};
+use mcpl_policy::journal::WorkRow;
+use mcpl_policy::{Input, Output};
 use rustix::process::Signal;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep};
 
-use self::clock::Clock;
+pub use self::core::MAX_ASKED;
+use self::core::{Core, News};
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::{Offspring, Word};
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::probe::{Probe, Said};
 use self::session::{Reached, Retired, Session};
-use crate::child::{Child, Spec, Status};
+use crate::child::{self, Child, Spec};
 use crate::config;
 use crate::exchange::{Exchange, Tally};
+use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
 use crate::transport::dial::{Address, dial};
 
@@ -53,6 +59,59 @@ pub enum Order {
     End(i32),
     /// Stop now.
     Stop,
+    /// An operator asks.
+    Ask(Ask),
+}
+
+/// What an operator asks of a binding (contract 9.3, 10.3).
+#[derive(Debug)]
+pub enum Ask {
+    /// Give the host what is held.
+    Flush(oneshot::Sender<()>),
+    /// The number of an occurrence that is held or remembered, by its `eventId`.
+    Find {
+        /// The `eventId`.
+        event_id: String,
+        /// Told the number, if there is one.
+        told: oneshot::Sender<Option<u64>>,
+    },
+    /// Settle, drop or send again what only an operator can.
+    Resolve {
+        /// The occurrence.
+        number: u64,
+        /// The revision it was seen at; `None`: whichever it is.
+        expect: Option<u32>,
+        /// What is said of it.
+        word: Verdict,
+        /// Told once it is on disk; dropped where too many wait.
+        told: oneshot::Sender<Result<Fate, Unresolved>>,
+    },
+    /// How it stands.
+    Status(oneshot::Sender<Status>),
+}
+
+/// How a binding stands.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// A host is connected.
+    pub session: bool,
+    /// Where that host is.
+    pub host: Option<String>,
+    /// What the engine holds.
+    pub load: Load,
+    /// What the journal can take.
+    pub store: StoreState,
+}
+
+/// What a binding is served on, beside its producer's configuration.
+#[derive(Debug)]
+pub struct Ground {
+    /// Its end of the journal.
+    pub ledger: Ledger,
+    /// How long what passes may wait for the journal (contract 7.6).
+    pub journal_wait: Duration,
+    /// Dead letters that keep their content.
+    pub max_dead_letters: usize,
 }
 
 /// Where hosts come from.
@@ -70,19 +129,28 @@ pub enum Entrance {
 pub struct Outcome {
     /// What its sessions did.
     pub tally: Tally,
-    /// What it still held, which is lost with the process.
+    /// What it still held: it is in the journal.
     pub held: usize,
     /// How the child of the last session ended, if there was one.
-    pub status: Option<Status>,
+    pub status: Option<child::Status>,
     /// Why the producer could not be started, if that ended it.
     pub unreached: Option<String>,
+}
+
+/// An operator's word whose rows are being read.
+struct Asked {
+    number: u64,
+    expect: Option<u32>,
+    word: Verdict,
 }
 
 /// The binding of one producer.
 pub struct Binding {
     producer: config::Producer,
-    engine: Engine,
-    clock: Clock,
+    core: Core,
+    journal_wait: Duration,
+    max_dead_letters: usize,
+    letters: HashMap<u64, Asked>,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
     probes: VecDeque<Probe>,
@@ -97,13 +165,29 @@ pub struct Binding {
 }
 
 impl Binding {
-    /// A binding of `producer` that takes orders and hosts.
-    pub fn new(producer: config::Producer, entrance: Entrance, orders: mpsc::Receiver<Order>) -> Self {
-        let engine = Engine::new(settings::settings(&producer), random());
+    /// A binding of `producer` that takes orders and hosts, and holds what its journal says.
+    ///
+    /// # Errors
+    /// [`OpenFault`]: the journal cannot be read; nothing was changed.
+    pub fn open(
+        producer: config::Producer,
+        entrance: Entrance,
+        orders: mpsc::Receiver<Order>,
+        ground: Ground,
+    ) -> Result<Self, OpenFault> {
+        let Ground { ledger, journal_wait, max_dead_letters } = ground;
+        let settings = settings::settings(&producer, max_dead_letters);
+        let core = Core::open(settings, ledger, random())?;
+        let load = core.engine.load();
+        if load.held > 0 {
+            tracing::info!(producer = %producer.name, held = load.held, "work of an earlier run is held");
+        }
         let mut binding = Self {
             producer,
-            engine,
-            clock: Clock::start(),
+            core,
+            journal_wait,
+            max_dead_letters,
+            letters: HashMap::new(),
             orders,
             connections: None,
             probes: VecDeque::new(),
@@ -124,7 +208,7 @@ impl Binding {
                 binding.connections = Some(connections);
             }
         }
-        binding
+        Ok(binding)
     }
 
     /// Serves until it is told to stop, or its only host is gone.
@@ -133,6 +217,8 @@ impl Binding {
         if let Some(session) = self.session.take() {
             self.retire(session);
         }
+        let held = self.core.engine.load().held;
+        self.core.end().await;
         let mut status = None;
         if let Some(last) = self.last.take() {
             // Both are bounded in time by themselves.
@@ -143,7 +229,7 @@ impl Binding {
             }
         }
         let unreached = self.unreached.borrow_mut().take();
-        Outcome { tally: self.tally, held: self.engine.load().held, status, unreached }
+        Outcome { tally: self.tally, held, status, unreached }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -151,18 +237,19 @@ impl Binding {
             if self.poll_orders(cx) {
                 return Poll::Ready(());
             }
+            self.poll_journal(cx);
             self.poll_connections(cx);
             self.poll_probes(cx);
             while let Some(session) = &mut self.session {
-                if !session.poll(cx, &mut self.engine, &self.clock) {
+                if !session.poll(cx, &mut self.core) {
                     break;
                 }
             }
             if let Some(session) = &mut self.session {
-                session.poll_end(cx, &mut self.engine, &self.clock);
+                session.poll_end(cx, &mut self.core);
                 // What the end had to say goes out before anything else is looked at.
-                session.poll(cx, &mut self.engine, &self.clock);
-                session.poll_end(cx, &mut self.engine, &self.clock);
+                session.poll(cx, &mut self.core);
+                session.poll_end(cx, &mut self.core);
             }
             if self.session.as_ref().is_some_and(|session| session.over)
                 && let Some(session) = self.session.take()
@@ -187,6 +274,7 @@ impl Binding {
         while let Poll::Ready(order) = self.orders.poll_recv(cx) {
             match order {
                 Some(Order::Settings(producer)) => self.reload(*producer),
+                Some(Order::Ask(ask)) => self.answer(ask),
                 Some(Order::Drain) => self.drain(),
                 Some(Order::Signal(signal)) => {
                     self.signal(signal);
@@ -228,15 +316,16 @@ impl Binding {
     fn is_drained(&self) -> bool {
         self.draining.is_some_and(|until| {
             let done = || {
-                let load = self.engine.load();
+                let load = self.core.engine.load();
                 load.held == 0 && load.out == 0
             };
-            self.session.is_none() || done() || Instant::now() >= until
+            // In a session that is over nothing more is given; what is held is in the journal.
+            self.session.as_ref().is_none_or(Session::is_closed) || done() || Instant::now() >= until
         })
     }
 
     fn reload(&mut self, producer: config::Producer) {
-        let settings = Box::new(settings::settings(&producer));
+        let settings = Box::new(settings::settings(&producer, self.max_dead_letters));
         let limit = producer.limits.max_message_bytes;
         if let Some(session) = &mut self.session {
             session.exchange.set_terms(settings::terms(&producer));
@@ -302,15 +391,16 @@ impl Binding {
         let mut exchange = Exchange::new(settings::terms(&self.producer), &format!("{:016x}", random()));
         tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");
         if let Some(line) = first {
-            exchange.from_host(&mut self.engine, self.clock.now(), line);
+            exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
         }
-        let dial = reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached));
-        self.session =
-            Some(Session::new(exchange, host, framer, limit, is_stdio, self.engine.steps(), Box::pin(dial)));
+        let dial = Box::pin(reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached)));
+        let (core, wait) = (&mut self.core, self.journal_wait);
+        let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
+        self.session = Some(session);
     }
 
     fn retire(&mut self, session: Session) {
-        let retired = session.retire(&mut self.engine, &self.clock);
+        let retired = session.retire(&mut self.core);
         self.tally += retired.tally;
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
         self.last = Some(retired);
@@ -318,7 +408,7 @@ impl Binding {
 
     /// True if the moment has come: look at everything again.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
-        let engine = self.engine.deadline_ms().map(|ms| self.clock.at(ms));
+        let engine = self.core.engine.deadline_ms().map(|ms| self.core.clock.at(ms));
         let session = self.session.as_ref().and_then(Session::deadline);
         let probe = self.probes.iter().filter_map(|probe| probe.until).min();
         let Some(next) = [engine, session, probe, self.draining].into_iter().flatten().min() else {
@@ -338,14 +428,88 @@ impl Binding {
     /// nothing is forwarded: what ended is counted.
     fn tell(&mut self, input: Input) {
         if let Some(session) = &mut self.session {
-            return session.tell(&mut self.engine, &self.clock, input);
+            return session.tell(&mut self.core, input);
         }
-        self.engine.handle(self.clock.now(), input);
-        while let Some(output) = self.engine.poll() {
-            if let Output::Ended { event_id, fate } = output {
-                self.tally.ended(&event_id, &fate);
+        self.core.engine.handle(self.core.clock.now(), input);
+        self.carry_out();
+    }
+
+    /// What the engine wishes, in the session or without one.
+    fn carry_out(&mut self) {
+        if let Some(session) = &mut self.session {
+            return session.carry_out(&mut self.core);
+        }
+        while let Some(output) = self.core.engine.poll() {
+            match output {
+                Output::Step(step) => self.core.commit(step),
+                Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
+                Output::Resolved { request, result, after } => self.core.resolved(request, result, after),
+                Output::Answer { .. }
+                | Output::Pass { .. }
+                | Output::Forward { .. }
+                | Output::Retrying { .. } => {}
             }
         }
+    }
+
+    /// What the journal has to say.
+    fn poll_journal(&mut self, cx: &mut Context<'_>) {
+        while let Poll::Ready(news) = self.core.poll(cx) {
+            match news {
+                News::Durable => {
+                    if let Some(session) = &mut self.session {
+                        session.release(&self.core);
+                    }
+                }
+                News::Store(store) => {
+                    if let Some(session) = self.session.as_mut().filter(|_| self.core.is_lost()) {
+                        session.revoke();
+                    }
+                    self.tell(Input::Store(store));
+                }
+                News::Restored => self.carry_out(),
+                News::Receipt(ticket, row) => {
+                    if let Some(session) = &mut self.session {
+                        session.recall(&mut self.core, ticket, row.as_deref());
+                    }
+                }
+                News::Letter(request, rows) => self.resolve(request, rows),
+            }
+        }
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Flush(told) => {
+                self.tell(Input::Flush);
+                // Who asked may be gone.
+                let _ = told.send(());
+            }
+            Ask::Find { event_id, told } => {
+                let _ = told.send(self.core.engine.find(&event_id));
+            }
+            Ask::Resolve { number, expect, word, told } => {
+                if let Ok(request) = self.core.ask(number, told) {
+                    self.letters.insert(request, Asked { number, expect, word });
+                }
+            }
+            Ask::Status(told) => {
+                let _ = told.send(Status {
+                    session: self.session.is_some(),
+                    host: self.session.as_ref().map(|session| session.peer().to_owned()),
+                    load: self.core.engine.load(),
+                    store: self.core.store(),
+                });
+            }
+        }
+    }
+
+    /// The rows that an operator's word is about are there: it is carried out.
+    fn resolve(&mut self, request: u64, mut rows: Vec<Option<Vec<u8>>>) {
+        let Some(Asked { number, expect, word }) = self.letters.remove(&request) else { return };
+        let text = rows.pop().flatten().map(Into::into);
+        let work = rows.pop().flatten().and_then(|row| WorkRow::decode(number, &row).ok());
+        self.tell(Input::Resolve(Box::new(Resolve { request, number, expect, word, work, text })));
     }
 }
 

@@ -29,8 +29,8 @@ mod tests;
 pub use self::endpoint::{Authority, Endpoint, Scheme};
 pub use self::errors::{Errors, Problem, SHOWN};
 pub use self::model::{
-    Admin, Coalesce, Command, Config, Dedup, Host, InDoubt, Limits, Listen, LogFormat, LogLevel, Mode,
-    Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Telemetry,
+    Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
+    Mode, Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Telemetry, Uncoalesced,
 };
 pub use self::schema::schema;
 pub use self::substitute::Env;
@@ -116,19 +116,29 @@ pub fn parse(purpose: Purpose, path: &Path, text: &str, env: Env<'_>) -> Result<
     }
 }
 
-/// The settings of a producer that no file configures (`wrap` without `--config`): all defaults.
+/// The settings of a producer that no file configures: all defaults, those of `wrap`.
 pub fn defaults(name: &str) -> (Producer, Telemetry) {
     let mut faults = errors::Faults::new("");
-    let mut builder = build::Builder {
-        faults: &mut faults,
-        purpose: Purpose::Wrap,
-        folder: Path::new(""),
-        state_dir: None,
-    };
+    let mut builder = bare_builder(&mut faults, None);
     // Nothing is said here, so the only fault there can be is the missing name, which follows.
     let mut producer = builder.producer(&read::Section::empty(keys::PRODUCER));
     name.clone_into(&mut producer.name);
     (producer, builder.telemetry(&read::Section::empty(keys::TELEMETRY)))
+}
+
+/// What `wrap` without `--config` serves: one producer of that name, all defaults.
+pub fn bare(name: &str, state_dir: PathBuf) -> Config {
+    let mut faults = errors::Faults::new("");
+    // The fault of a file without producers; it gets one here.
+    let config = bare_builder(&mut faults, Some(state_dir)).config(&read::Section::empty(keys::FILE));
+    Config { producers: vec![defaults(name).0], ..config }
+}
+
+fn bare_builder<'f, 't>(
+    faults: &'f mut errors::Faults<'t>,
+    state_dir: Option<PathBuf>,
+) -> build::Builder<'f, 't> {
+    build::Builder { faults, purpose: Purpose::Wrap, folder: Path::new(""), state_dir }
 }
 
 fn text_of(path: &Path) -> Result<String, Errors> {

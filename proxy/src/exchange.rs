@@ -21,9 +21,10 @@ use std::collections::{HashMap, VecDeque};
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Lane, Line, answer, code};
-use mcpl_policy::engine::{Host, Stance};
+use mcpl_policy::engine::{Answer, Fate, Host, Stance, Ticket, Unresolved};
+use mcpl_policy::journal::{ReceiptRow, Step};
 use mcpl_policy::profile::{Dedup, Profile};
-use mcpl_policy::refusal::Classifier;
+use mcpl_policy::refusal::{Classifier, Ours, Shortage};
 use mcpl_policy::settings::Mode;
 use mcpl_policy::{Engine, Input, Now, Output};
 
@@ -79,6 +80,8 @@ pub struct Terms {
     pub retry_window_ms: u64,
     /// The largest content admitted, in bytes; 0: no limit of ours.
     pub max_content_bytes: u64,
+    /// The time given when `unavailable` has no better figure, in ms.
+    pub retry_after_ms: u64,
 }
 
 impl Terms {
@@ -106,11 +109,30 @@ pub enum Deed {
         after: Option<u64>,
         /// It is this forward of the engine's: report its first and last byte.
         forward: Option<u64>,
-        /// It is a refusal of ours, which the other side had no part in.
+        /// It is an answer of ours, which the other side had no part in.
         ours: bool,
+        /// What is told should the step not become durable.
+        instead: Option<Line>,
     },
-    /// Step `.0` of the engine's is to be made durable.
-    Commit(u64),
+    /// A step of the engine's is to be made durable.
+    Commit(Step),
+    /// The receipt of number `receipt` is to be read, once everything committed so far is durable, and given to
+    /// [`Exchange::read`] with this ticket.
+    Read {
+        /// Names the question.
+        ticket: u64,
+        /// The row.
+        receipt: u64,
+    },
+    /// What an operator asked for was done, or not: [`Output::Resolved`].
+    Resolved {
+        /// The driver's number for it.
+        request: u64,
+        /// Where the occurrence stands now.
+        result: Result<Fate, Unresolved>,
+        /// Not before this step is durable.
+        after: Option<u64>,
+    },
     /// A line that is no message was dropped: log it.
     Noise {
         /// Who sent it.
@@ -120,6 +142,20 @@ pub enum Deed {
         /// What is wrong with it.
         why: String,
     },
+}
+
+impl Deed {
+    /// Something that goes on to the other side.
+    fn pass(to: Side, line: Line, after: Option<u64>) -> Self {
+        Self::Send { to, line, after, forward: None, ours: false, instead: None }
+    }
+}
+
+/// What an answer of ours waits for, and what is told in its place should that not come about.
+#[derive(Clone, Debug, Default)]
+struct Gate {
+    after: Option<u64>,
+    instead: Option<Line>,
 }
 
 /// What an id of ours stands for.
@@ -227,11 +263,29 @@ impl Exchange {
         let Some(id) = seen.id.filter(is_id) else { return };
         let error = answer::error(id, code::INVALID_REQUEST, &why, None);
         if seen.method {
-            self.send(from, error, None);
+            self.send(from, error, Gate::default());
         } else if seen.answer {
             // The requester is told under its id, by the same way that any answer of the peer would take.
             self.take_line(engine, now, from, error);
         }
+    }
+
+    /// What the journal has under a receipt that was asked for: the answer to the same occurrence when it came
+    /// first (contract 6.2). Where there is none any more the producer is to send again, and it counts as new.
+    pub fn read(&mut self, ticket: u64, receipt: Option<ReceiptRow>) {
+        let ours = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
+        let answer = receipt.map_or(Answer::Refused(ours), |receipt| receipt.answer());
+        self.answered(Ticket(ticket), answer, None);
+    }
+
+    /// A message waited for the journal in vain and went ahead (contract 7.6).
+    pub fn went_ahead(&mut self) {
+        self.tally.ahead += 1;
+    }
+
+    /// What the engine wishes is carried out.
+    pub fn carry_out(&mut self, engine: &mut Engine) {
+        self.drain(engine);
     }
 
     /// Time passed, or something changed outside: carries out what the engine wishes.
@@ -265,12 +319,13 @@ impl Exchange {
     pub fn unreachable(&mut self, reason: &str) {
         let waiting: Vec<Spelled> = self.of_host.drain().map(|pending| pending.id).collect();
         for id in waiting {
-            self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), None);
+            self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), Gate::default());
         }
     }
 
-    fn send(&mut self, to: Side, line: Line, after: Option<u64>) {
-        self.deeds.push_back(Deed::Send { to, line, after, forward: None, ours: true });
+    fn send(&mut self, to: Side, line: Line, gate: Gate) {
+        let Gate { after, instead } = gate;
+        self.deeds.push_back(Deed::Send { to, line, after, forward: None, ours: true, instead });
     }
 
     fn number(&mut self) -> u64 {
@@ -282,8 +337,14 @@ impl Exchange {
     fn drain(&mut self, engine: &mut Engine) {
         while let Some(output) = engine.poll() {
             match output {
-                Output::Step(seq) => self.deeds.push_back(Deed::Commit(seq)),
+                Output::Step(step) => self.deeds.push_back(Deed::Commit(step)),
+                Output::Answer { ticket, answer: Answer::Again(receipt), .. } => {
+                    self.deeds.push_back(Deed::Read { ticket: ticket.0, receipt });
+                }
                 Output::Answer { ticket, answer, after } => self.answered(ticket, answer, after),
+                Output::Resolved { request, result, after } => {
+                    self.deeds.push_back(Deed::Resolved { request, result, after });
+                }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
                 Output::Forward { number, lane, body, after } => self.forward(number, lane, &body, after),
                 Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
@@ -310,7 +371,8 @@ impl Exchange {
                 answer::request(&id, lane.method(), &params)
             }
         };
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward: Some(number), ours: false });
+        let forward = Some(number);
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward, ours: false, instead: None });
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

@@ -7,15 +7,19 @@
 //! | [`binding`] | one producer: its engine, its session, its connections |
 //! | [`serve`] | every producer of a configuration; signals and reload |
 //! | [`transport`], [`child`], [`outbox`] | how bytes move |
+//! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
+//! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`demo`] | all of it, shown |
 
+pub mod admin;
 pub mod binding;
 pub mod child;
 pub mod cli;
 pub mod config;
 pub mod demo;
 pub mod exchange;
+pub mod journal;
 pub mod outbox;
 pub mod serve;
 pub mod state;

@@ -1,52 +1,59 @@
 //! Serving producers: the runtime, the listeners, the signals and the reload (contract 1, 2).
 
-use std::collections::HashMap;
+mod desk;
+mod house;
+mod signals;
+
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::net::TcpListener;
+use tokio::signal::unix::SignalKind;
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet, LocalSet};
+use tokio::task::{JoinSet, LocalSet};
 
-use crate::binding::{Binding, Entrance, Order, Outcome};
+use self::desk::FrontDesk;
+use self::house::{House, ORDERS, Shut};
+use self::signals::{Asked, Signals};
+use crate::admin::{Control, Token, serve_tcp, serve_unix};
+use crate::binding::{Binding, Entrance, Ground, Order};
 use crate::cli::{WrapOptions, exit, out};
-use crate::config::{self, Config, Listen};
-use crate::state;
-use crate::transport::dial::Address;
-use crate::transport::listen::listen;
+use crate::config::{self, Config};
+use crate::journal::account::oldest_held;
+use crate::journal::{Bounds, Journal, OpenFault};
+use crate::state::{self, Held};
 use crate::transport::stdio;
 
 /// How often the configuration file is looked at for a change.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// Orders that may wait for a binding.
-const ORDERS: usize = 16;
-/// Connections that may wait for a binding.
-const BACKLOG: usize = 16;
-
-/// What is said once while accepted work lives in memory only.
-const MEMORY_ONLY: &str =
-    "mcpl-sidecar: accepted work is held in memory only: it is lost if this process dies (no journal yet)";
-
 /// Serves every producer of a configuration until SIGTERM or SIGINT; the exit code of contract 1.
 pub fn run(config: Config, config_path: &Path) -> ExitCode {
-    let _held = match state::hold(&config.state_dir) {
+    let held = match state::hold(&config.state_dir) {
         Ok(held) => held,
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
-    out::complain(MEMORY_ONLY);
-    on_runtime(serve(config, config_path.to_owned()))
+    match journal_of(&held, &config) {
+        Ok(journal) => on_runtime(serve(config, config_path.to_owned(), journal)),
+        Err(fault) => failed(exit::STATE, &fault.to_string()),
+    }
 }
 
 /// Serves one producer on stdin and stdout; the exit code is the child's (contract 1).
 pub fn wrap(options: WrapOptions) -> ExitCode {
-    // Until there is a journal no slot holds work that is older than another's.
-    let _slot = match state::slot::take(&options.slots, &|_| None) {
+    let slot = match state::slot::take(&options.slots, &oldest_held) {
         Ok(held) => held,
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
-    out::complain(MEMORY_ONLY);
-    on_runtime(wrapped(options.config))
+    match journal_of(&slot, &options.config) {
+        Ok(journal) => on_runtime(wrapped(options.config, slot.path().to_owned(), journal)),
+        Err(fault) => failed(exit::STATE, &fault.to_string()),
+    }
+}
+
+fn journal_of(held: &Held, config: &Config) -> Result<Journal, OpenFault> {
+    Journal::open(held.path(), Bounds { max_bytes: config.max_journal_bytes })
 }
 
 fn failed(code: u8, why: &str) -> ExitCode {
@@ -66,146 +73,7 @@ fn on_runtime(work: impl Future<Output = u8>) -> ExitCode {
     ExitCode::from(code)
 }
 
-/// The signals the program listens to.
-struct Signals {
-    terminate: Signal,
-    interrupt: Signal,
-    quit: Signal,
-    hang_up: Signal,
-    /// What means nothing to us, but would end the process and leave a child behind.
-    others: [Signal; 3],
-}
-
-/// What a signal asks for.
-enum Asked {
-    Reload,
-    End(i32),
-    Nothing(i32),
-}
-
-impl Signals {
-    fn listen() -> std::io::Result<Self> {
-        Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-            quit: signal(SignalKind::quit())?,
-            hang_up: signal(SignalKind::hangup())?,
-            others: [
-                signal(SignalKind::user_defined1())?,
-                signal(SignalKind::user_defined2())?,
-                signal(SignalKind::alarm())?,
-            ],
-        })
-    }
-
-    async fn next(&mut self) -> Asked {
-        let [first, second, alarm] = &mut self.others;
-        tokio::select! {
-            _ = first.recv() => Asked::Nothing(SignalKind::user_defined1().as_raw_value()),
-            _ = second.recv() => Asked::Nothing(SignalKind::user_defined2().as_raw_value()),
-            _ = alarm.recv() => Asked::Nothing(SignalKind::alarm().as_raw_value()),
-            _ = self.terminate.recv() => Asked::End(SignalKind::terminate().as_raw_value()),
-            _ = self.interrupt.recv() => Asked::End(SignalKind::interrupt().as_raw_value()),
-            _ = self.quit.recv() => Asked::End(SignalKind::quit().as_raw_value()),
-            _ = self.hang_up.recv() => Asked::Reload,
-        }
-    }
-}
-
-/// A binding that runs.
-struct Running {
-    /// Which of all that ran: one of a name may drain while the next begins.
-    number: u64,
-    orders: mpsc::Sender<Order>,
-    listener: Option<JoinHandle<()>>,
-}
-
-/// Every binding of a configuration.
-#[derive(Default)]
-struct House {
-    running: HashMap<String, Running>,
-    begun: u64,
-    /// Who drains hears no further order; the channel is kept open for as long.
-    draining: Vec<mpsc::Sender<Order>>,
-    tasks: JoinSet<(String, u64, Outcome)>,
-}
-
-impl House {
-    /// Binds the listener of a producer and starts its binding.
-    async fn open(&mut self, producer: config::Producer) -> Result<(), String> {
-        let (orders, heard) = mpsc::channel(ORDERS);
-        let name = producer.name.clone();
-        let (entrance, listener) = match &producer.listen {
-            Listen::Stdio => {
-                let connection = stdio::take().map_err(|error| format!("stdin and stdout: {error}"))?;
-                (Entrance::One(connection), None)
-            }
-            Listen::On(endpoint) => {
-                let address: Address =
-                    endpoint.to_string().parse().map_err(|error| format!("producer `{name}`: {error}"))?;
-                let listener =
-                    listen(&address).await.map_err(|error| format!("producer `{name}`: {error}"))?;
-                tracing::info!(producer = %name, at = ?listener.local(), "listening");
-                let (found, connections) = mpsc::channel(BACKLOG);
-                let task = tokio::task::spawn_local(accept(listener, found));
-                (Entrance::Many(connections), Some(task))
-            }
-        };
-        let binding = Binding::new(producer, entrance, heard);
-        self.begun += 1;
-        let (bound, number) = (name.clone(), self.begun);
-        self.tasks.spawn_local(async move { (bound, number, binding.serve().await) });
-        self.running.insert(name, Running { number, orders, listener });
-        Ok(())
-    }
-
-    fn tell(&self, name: &str, order: Order) {
-        if let Some(running) = self.running.get(name)
-            && running.orders.try_send(order).is_err()
-        {
-            tracing::warn!(producer = name, "the binding is busy; an order was not taken");
-        }
-    }
-
-    /// Lets a binding drain. Its address is free when this returns.
-    async fn close(&mut self, name: &str) {
-        self.tell(name, Order::Drain);
-        let Some(running) = self.running.remove(name) else { return };
-        if let Some(listener) = running.listener {
-            listener.abort();
-            // It ends as it was told to, with nothing to say.
-            let _ = listener.await;
-        }
-        self.draining.push(running.orders);
-    }
-
-    fn tell_all(&self, order: impl Fn() -> Order) {
-        for name in self.running.keys() {
-            self.tell(name, order());
-        }
-    }
-}
-
-async fn accept(
-    mut listener: crate::transport::listen::Listener,
-    found: mpsc::Sender<crate::transport::Connection>,
-) {
-    loop {
-        match listener.accept().await {
-            Ok(connection) => {
-                if found.send(connection).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
-        }
-    }
-}
-
-async fn serve(config: Config, path: PathBuf) -> u8 {
+async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => {
@@ -213,29 +81,78 @@ async fn serve(config: Config, path: PathBuf) -> u8 {
             return exit::INTERNAL;
         }
     };
-    let mut house = House::default();
+    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone()));
+    let mut house = House::new(journal, Rc::clone(&desk), &config);
+    let doors = match doors(&config, &desk).await {
+        Ok(doors) => doors,
+        Err(why) => {
+            out::complain(&format!("error: {why}"));
+            return exit::UNAVAILABLE;
+        }
+    };
     for producer in config.producers.clone() {
         if let Err(why) = house.open(producer).await {
             out::complain(&format!("error: {why}"));
             house.tell_all(|| Order::Stop);
-            return exit::UNAVAILABLE;
+            return if matches!(why, Shut::Journal(_)) { exit::STATE } else { exit::UNAVAILABLE };
         }
     }
+    desk.open();
+    let code = attend(&mut house, &mut signals, config, &path, &desk).await;
+    drop(doors);
+    code
+}
+
+/// Where an operator asks: the socket in the state directory, and `[admin] listen`.
+async fn doors(config: &Config, desk: &Rc<FrontDesk>) -> Result<JoinSet<()>, String> {
+    let mut doors = JoinSet::new();
+    open_control(&mut doors, &config.state_dir, desk);
+    if let Some(admin) = &config.admin {
+        let token = admin.token_file.clone().map(Token::in_file);
+        if let Some(token) = &token {
+            token.check().map_err(|error| format!("admin.token_file: {error}"))?;
+        }
+        let (host, desk) = (admin.listen.to_string(), Rc::clone(desk));
+        let listener =
+            TcpListener::bind(&host).await.map_err(|error| format!("admin.listen = \"{host}\": {error}"))?;
+        doors.spawn_local(async move { serve_tcp(listener, &host, token, desk).await });
+    }
+    Ok(doors)
+}
+
+/// Opens the socket in the state directory; a program without it is asked less, and serves all the same.
+fn open_control(doors: &mut JoinSet<()>, dir: &Path, desk: &Rc<FrontDesk>) {
+    match Control::bind(dir) {
+        Ok(control) => {
+            doors.spawn_local(serve_unix(control, Rc::clone(desk)));
+        }
+        Err(error) => tracing::warn!(
+            %error,
+            "there is no control socket in the state directory: `journal resolve` works only when this program does not run"
+        ),
+    }
+}
+
+/// Looks after the house until it is empty.
+async fn attend(
+    house: &mut House,
+    signals: &mut Signals,
+    config: Config,
+    path: &Path,
+    desk: &FrontDesk,
+) -> u8 {
     let mut current = config;
     let mut ending = false;
-    let mut seen = stamp(&path);
+    let mut seen = stamp(path);
     let mut look = tokio::time::interval(LOOK_EVERY);
     loop {
         tokio::select! {
             done = house.tasks.join_next() => match done {
                 None => return 0,
                 Some(Ok((name, number, outcome))) => {
-                    if house.running.get(&name).is_some_and(|running| running.number == number) {
-                        house.running.remove(&name);
-                    }
-                    house.draining.retain(|orders| !orders.is_closed());
+                    house.ended(&name, number);
                     if outcome.held > 0 {
-                        tracing::warn!(producer = %name, held = outcome.held, "accepted work is lost with this process");
+                        tracing::info!(producer = %name, held = outcome.held, "what is held waits in the journal");
                     }
                 }
                 Some(Err(error)) => {
@@ -247,19 +164,20 @@ async fn serve(config: Config, path: PathBuf) -> u8 {
                 Asked::End(_) if ending => house.tell_all(|| Order::Stop),
                 Asked::End(_) => {
                     ending = true;
+                    desk.close();
                     house.tell_all(|| Order::Drain);
                 }
                 Asked::Nothing(_) => {}
                 Asked::Reload => {
-                    seen = stamp(&path);
-                    current = reload(&mut house, current, &path).await;
+                    seen = stamp(path);
+                    current = reload(house, current, path).await;
                 }
             },
             _ = look.tick() => {
-                let now = stamp(&path);
+                let now = stamp(path);
                 if now.is_some() && now != seen {
                     seen = now;
-                    current = reload(&mut house, current, &path).await;
+                    current = reload(house, current, path).await;
                 }
             }
         }
@@ -287,6 +205,11 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
     if next.state_dir != current.state_dir {
         tracing::warn!("`state_dir` changed: it counts from the next start on");
     }
+    if (next.max_journal_bytes, &next.admin) != (current.max_journal_bytes, &current.admin) {
+        tracing::warn!("`max_journal_bytes` or `[admin]` changed: they count from the next start on");
+    }
+    house.journal_wait = Duration::from_millis(next.journal_wait_ms);
+    house.max_dead_letters = next.max_dead_letters;
     let kept = |config: &Config, name: &str| config.producers.iter().any(|producer| producer.name == name);
     for producer in &current.producers {
         if !kept(&next, &producer.name) {
@@ -308,7 +231,7 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
             }
             None => {
                 if let Err(why) = house.open(producer.clone()).await {
-                    tracing::error!(producer = %producer.name, why, "a new producer is not served; reload again to retry");
+                    tracing::error!(producer = %producer.name, %why, "a new producer is not served; reload again to retry");
                     unserved.push(producer.name.clone());
                 }
             }
@@ -319,7 +242,9 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
     next
 }
 
-async fn wrapped(config: Config) -> u8 {
+async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
+    let (journal_wait, max_dead_letters) =
+        (Duration::from_millis(config.journal_wait_ms), config.max_dead_letters);
     let Some(producer) = config.producers.into_iter().next() else { return exit::INTERNAL };
     let (signals, connection) = match (Signals::listen(), stdio::take()) {
         (Ok(signals), Ok(connection)) => (signals, connection),
@@ -329,7 +254,22 @@ async fn wrapped(config: Config) -> u8 {
         }
     };
     let (orders, heard) = mpsc::channel(ORDERS);
-    let binding = Binding::new(producer, Entrance::Now(connection), heard);
+    let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone()));
+    desk.seat(&producer.name, orders.clone());
+    let opened = journal.ledger(&producer.name).and_then(|ledger| {
+        let ground = Ground { ledger, journal_wait, max_dead_letters };
+        Binding::open(producer, Entrance::Now(connection), heard, ground)
+    });
+    let binding = match opened {
+        Ok(binding) => binding,
+        Err(fault) => {
+            out::complain(&format!("error: {fault}"));
+            return exit::STATE;
+        }
+    };
+    desk.open();
+    let mut doors = JoinSet::new();
+    open_control(&mut doors, &dir, &desk);
     let watch = tokio::task::spawn_local(pass_signals(signals, orders));
     let outcome = binding.serve().await;
     watch.abort();

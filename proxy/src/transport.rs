@@ -165,7 +165,7 @@ impl Writer {
     /// is room; `Pending` means that the peer does not read at present (what could be written was).
     pub fn poll_write(&mut self, cx: &mut Context<'_>, outbox: &mut Outbox) -> Poll<io::Result<Progress>> {
         let mut written = 0;
-        while outbox.is_ready() {
+        while !outbox.is_empty() {
             let outcome = match &mut self.sink {
                 Sink::Stream(stream) => ready!(poll_stream(Pin::new(stream), cx, outbox)),
                 Sink::Thread(thread) => ready!(thread.poll_write(cx, outbox)),

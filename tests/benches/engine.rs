@@ -11,15 +11,15 @@ use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
 use mcpl_codec::{Digest, Event};
 use mcpl_policy::admission::{FeatureSets, Learned};
-use mcpl_policy::engine::{
-    Arrival, ChannelFact, GrantFact, Host, HostReply, MAX_RECEIPTS, Stance, Taught, Ticket,
-};
+use mcpl_policy::engine::{Arrival, ChannelFact, GrantFact, Host, HostReply, Stance, Taught, Ticket};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::refusal::Verdict;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 
 /// Few enough for their text to be in the cache, as text that was just read is.
 const BATCH: usize = 1_000;
+/// Occurrences that are remembered already.
+const RECEIPTS: usize = 1 << 18;
 
 const SUBJECTS: [usize; 3] = [1, 1_000, 60_000];
 
@@ -133,7 +133,7 @@ fn event(number: usize, more: &str) -> Event {
 /// A subject that nothing is known of, or that was withdrawn unread, gets an occurrence.
 #[divan::bench(args = [1_000, 60_000], sample_size = 1, sample_count = 300)]
 fn first(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let bench = Bench::new(subjects, RECEIPTS, false);
     let ready = || {
         bench.take(&mut bench.events(BATCH, r#","retract":true"#));
         bench.again(BATCH);
@@ -148,7 +148,7 @@ fn first(bencher: Bencher<'_, '_>, subjects: usize) {
 /// The newer of two that nobody read.
 #[divan::bench(args = SUBJECTS, sample_size = 1, sample_count = 500)]
 fn replaced(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let bench = Bench::new(subjects, RECEIPTS, false);
     bencher
         .with_inputs(|| bench.events(BATCH, ""))
         .counter(ItemsCount::new(BATCH))
@@ -158,7 +158,7 @@ fn replaced(bencher: Bencher<'_, '_>, subjects: usize) {
 /// The same, once the host has accepted an event of the feature set: that is all that is looked up then.
 #[divan::bench(args = SUBJECTS, sample_size = 1, sample_count = 500)]
 fn replaced_where_the_host_accepted_before(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let bench = Bench::new(subjects, RECEIPTS, false);
     let taught = Taught::of(&event(0, ""));
     bench.engine.borrow_mut().handle(Now::at(1), Input::Taught(taught, Learned::Open));
     bencher
@@ -170,7 +170,7 @@ fn replaced_where_the_host_accepted_before(bencher: Bencher<'_, '_>, subjects: u
 /// The same, in ten channels.
 #[divan::bench(args = SUBJECTS, sample_size = 1, sample_count = 300)]
 fn replaced_in_channels(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, true);
+    let bench = Bench::new(subjects, RECEIPTS, true);
     bencher
         .with_inputs(|| bench.events(BATCH, ""))
         .counter(ItemsCount::new(BATCH))
@@ -190,7 +190,7 @@ fn replaced_with_receipts_to_come(bencher: Bencher<'_, '_>, subjects: usize) {
 /// A withdrawal of what nobody read.
 #[divan::bench(args = [1_000, 60_000], sample_size = 1, sample_count = 300)]
 fn retracted(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let bench = Bench::new(subjects, RECEIPTS, false);
     let ready = || {
         bench.take(&mut bench.events(BATCH, ""));
         bench.again(BATCH);
@@ -205,7 +205,7 @@ fn retracted(bencher: Bencher<'_, '_>, subjects: usize) {
 /// One subject, made and withdrawn in turn.
 #[divan::bench(sample_size = 1, sample_count = 300)]
 fn first_then_retracted(bencher: Bencher<'_, '_>) {
-    let bench = Bench::new(1, MAX_RECEIPTS, false);
+    let bench = Bench::new(1, RECEIPTS, false);
     bench.take(&mut bench.events(1, r#","retract":true"#));
     let ready = || {
         let pair = || [bench.events(1, ""), bench.events(1, r#","retract":true"#)];
@@ -220,7 +220,7 @@ fn first_then_retracted(bencher: Bencher<'_, '_>) {
 /// The same occurrence again: a producer that lost the answer.
 #[divan::bench(args = [60_000], sample_size = 1, sample_count = 300)]
 fn retried(bencher: Bencher<'_, '_>, subjects: usize) {
-    let bench = Bench::new(subjects, MAX_RECEIPTS, false);
+    let bench = Bench::new(subjects, RECEIPTS, false);
     let ready = || {
         let mut events = bench.events(BATCH, "");
         let again = events.clone();
@@ -236,7 +236,7 @@ fn retried(bencher: Bencher<'_, '_>, subjects: usize) {
 /// What does not coalesce: it passes, with 1,000 subjects held.
 #[divan::bench(sample_size = 1, sample_count = 300)]
 fn uncoalesced(bencher: Bencher<'_, '_>) {
-    let bench = Bench::new(1_000, MAX_RECEIPTS, false);
+    let bench = Bench::new(1_000, RECEIPTS, false);
     bencher
         .with_inputs(|| (0..BATCH).map(|number| (event(number, ""), None)).collect::<Vec<Read>>())
         .counter(ItemsCount::new(BATCH))
@@ -246,7 +246,7 @@ fn uncoalesced(bencher: Bencher<'_, '_>) {
 /// The host is about to assemble: 1,000 subjects are released at once.
 #[divan::bench(sample_size = 1, sample_count = 300)]
 fn release_of_1000(bencher: Bencher<'_, '_>) {
-    let bench = Bench::new(BATCH, MAX_RECEIPTS, false);
+    let bench = Bench::new(BATCH, RECEIPTS, false);
     let out = RefCell::new(Vec::new());
     let ready = || {
         let mut engine = bench.engine.borrow_mut();

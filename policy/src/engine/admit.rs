@@ -3,10 +3,11 @@
 use mcpl_codec::{Coalesce, ContentShape, Digest, Event, Fault, Lane, digest, jcs};
 
 use super::Engine;
-use super::input::{Arrival, Stance, Ticket, capability, claim};
+use super::input::{Arrival, Stance, StoreState, Ticket, capability, claim};
 use super::output::{Answer, Outcome, Output};
 use super::work::{WorkKey, told_in};
 use crate::admission::{Authority, Standing};
+use crate::journal::{Change, Table};
 use crate::refusal::{Ours, Shortage};
 
 /// Retries that may join one write-through (contract 5); past it they are told to come again.
@@ -60,11 +61,11 @@ impl Engine {
         }
         if stance == Stance::Aside && event.coalesce.is_some() {
             self.release_scope(&event);
-            return self.pass(ticket);
+            return self.pass_behind(ticket, &event);
         }
         if !answerable {
             self.release_channel(&event);
-            return self.pass(ticket);
+            return self.pass_behind(ticket, &event);
         }
         if event.coalesce.is_some() {
             self.coalesced(ticket, event, digest);
@@ -75,7 +76,18 @@ impl Engine {
 
     fn pass(&mut self, ticket: Ticket) {
         self.pump();
-        let after = self.gate();
+        self.outputs.push_back(Output::Pass { ticket, after: None });
+    }
+
+    /// As [`Self::pass`], behind what is on its way to the same channel (contract 7.1a, 7.6).
+    fn pass_behind(&mut self, ticket: Ticket, event: &Event) {
+        self.pump();
+        let channel = event.channel.as_deref().or(event.hint.as_deref());
+        let aside = self.session.as_ref().is_some_and(|session| session.host.stance == Stance::Aside);
+        // In a session that is stepped aside from, what it rests on is the scope (contract 4.5).
+        let after = self.waiting_forward_of(|work| {
+            aside || channel.is_some_and(|channel| work.channel() == Some(channel))
+        });
         self.outputs.push_back(Output::Pass { ticket, after });
     }
 
@@ -93,12 +105,20 @@ impl Engine {
         if let Some(limit) = self.over_size(event) {
             return self.refuse(ticket, Ours::TooLarge(limit));
         }
-        let channel = if event.lane == Lane::Channel { event.channel.as_deref() } else { None };
-        if let Err(wait_ms) = self.limits.take(self.now.mono_ms, channel) {
+        if self.settings.store_uncoalesced && self.store_uncoalesced(ticket, event) {
+            return;
+        }
+        if let Err(wait_ms) = self.take_token(event) {
             return self.refuse(ticket, Ours::Unavailable(Shortage::Rate, wait_ms));
         }
         self.release_channel(event);
-        self.pass(ticket);
+        self.pass_behind(ticket, event);
+    }
+
+    /// Contract 8.8: an uncoalesced event adds load.
+    pub(super) fn take_token(&mut self, event: &Event) -> Result<(), u64> {
+        let channel = if event.lane == Lane::Channel { event.channel.as_deref() } else { None };
+        self.limits.take(self.now.mono_ms, channel)
     }
 
     /// Contract 5: the profile says that the host dies of such content.
@@ -137,17 +157,18 @@ impl Engine {
             Ok(through) => through,
             Err(refused) => return self.refuse(ticket, refused),
         };
+        if self.store == StoreState::Gone {
+            let ours = Ours::Unavailable(Shortage::Disk, self.settings.retry_after_ms);
+            return self.refuse(ticket, ours);
+        }
         let fingerprint = digest::fingerprint(&self.key, event.event_id.as_deref().unwrap_or_default());
         let digest = digest.unwrap_or_else(|| event.digest_with(&mut self.digester));
-        self.receipts.prune(self.now.mono_ms, self.settings.coalesce.retry_window_ms);
-        if let Some(receipt) = self.receipts.find(fingerprint) {
-            let answer = receipt.answer();
-            if receipt.digest != digest {
+        self.prune();
+        if let Some(found) = self.receipts.find(fingerprint) {
+            if !found.is(&digest) {
                 return self.refuse(ticket, Ours::Conflict);
             }
-            let after = self.last_step();
-            self.outputs.push_back(Output::Answer { ticket, answer, after });
-            return;
+            return self.recall(ticket, found.number);
         }
         if let Some(&key) = self.throughs.get(&fingerprint) {
             return self.join(ticket, key, digest);
@@ -158,6 +179,19 @@ impl Engine {
         let event = Box::new(event);
         let candidate = Candidate { ticket, event, coalesce, through, fingerprint, digest };
         self.place_candidate(candidate);
+    }
+
+    /// The same occurrence again: it is answered what it was answered (contract 6.2).
+    pub(super) fn recall(&mut self, ticket: Ticket, number: u64) {
+        let after = self.last_step();
+        self.outputs.push_back(Output::Answer { ticket, answer: Answer::Again(number), after });
+    }
+
+    /// Forgets what was admitted longer than the retry window ago.
+    pub(super) fn prune(&mut self) {
+        if let Some(below) = self.receipts.prune(self.now.mono_ms, self.settings.coalesce.retry_window_ms) {
+            self.changes.push(Change::Forget { table: Table::Receipt, below });
+        }
     }
 
     /// Whether a coalesced event is held (`false`) or written through (`true`); else the refusal the host
@@ -189,6 +223,10 @@ impl Engine {
 
     fn place_candidate(&mut self, candidate: Candidate) {
         let mut plan = self.plan(&candidate);
+        if self.store == StoreState::Short && !candidate.coalesce.retract {
+            let ours = Ours::Unavailable(Shortage::Disk, self.settings.retry_after_ms);
+            return self.refuse(candidate.ticket, ours);
+        }
         if plan.takes_token() {
             let channel = told_in(&candidate.event);
             if let Err(wait_ms) = self.limits.take(self.now.mono_ms, channel) {

@@ -81,7 +81,8 @@ impl Engine {
         let channel = work.channel().map(str::to_owned);
         if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
             let newer = subject.occupant.and_then(|other| self.works.get(other));
-            if newer.is_some_and(|other| other.arrived > arrived) {
+            if let Some(newer) = newer.filter(|other| other.arrived > arrived) {
+                self.admitting = newer.number;
                 return self.end(key, Fate::Replaced);
             }
             subject.occupant = Some(key);

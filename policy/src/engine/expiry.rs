@@ -5,7 +5,7 @@ use mcpl_codec::Event;
 use super::Engine;
 use super::output::Fate;
 use super::timer::Timer;
-use super::work::{Role, Stage, Work, WorkKey};
+use super::work::{Stage, Work, WorkKey};
 
 impl Engine {
     /// Contract 9.4: the earlier of what the sender and the operator say.
@@ -56,6 +56,6 @@ impl Engine {
     pub(super) fn is_expired(&self, work: &Work) -> bool {
         work.expires_ms.is_some_and(|at| at <= self.now.wall_ms)
             && !matches!(work.stage, Stage::Out(_) | Stage::Aside { .. })
-            && work.role != Role::InDoubt
+            && !work.doubtful
     }
 }

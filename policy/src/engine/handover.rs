@@ -1,12 +1,12 @@
 //! Work handed to the host, and what keeps it back (contract 7.3 to 7.5).
 
 use super::Engine;
-use super::input::Stance;
+use super::input::{Stance, StoreState};
 use super::out::Out;
 use super::output::{Fate, Output};
 use super::subject::SubjectKey;
 use super::timer::Timer;
-use super::work::{Role, Stage, Work, WorkKey};
+use super::work::{Stage, Work, WorkKey};
 use crate::admission::Standing;
 
 impl Engine {
@@ -41,7 +41,7 @@ impl Engine {
     /// time and its scope allow.
     pub(super) fn pump(&mut self) {
         let Some(session) = &self.session else { return };
-        if session.host.stance == Stance::Apart || session.congested {
+        if session.host.stance == Stance::Apart || session.congested || self.store == StoreState::Gone {
             return;
         }
         let aside = session.host.stance == Stance::Aside;
@@ -59,7 +59,7 @@ impl Engine {
                 self.expire(key);
                 continue;
             }
-            if work.role == Role::InDoubt && !self.resends(work.event.lane, key) {
+            if work.doubtful && !self.resends(work.event.lane, key) {
                 // This host may have it twice, or has forgotten by now: an operator decides (contract 9.3).
                 self.end(key, Fate::InDoubt);
                 continue;
@@ -108,7 +108,7 @@ impl Engine {
     /// What keeps a piece of work back that has a reason to go.
     fn hindrance(&self, work: &Work) -> Option<Stage> {
         let subject = work.subject.and_then(|id| self.subjects.get(id));
-        if subject.is_some_and(|subject| subject.blocking.is_some()) {
+        if subject.is_some_and(|subject| subject.blocking.is_some()) || !self.is_first_of_queue(work) {
             return Some(Stage::Behind);
         }
         if work.not_before_ms > self.now.mono_ms {
@@ -158,7 +158,7 @@ impl Engine {
         self.order.ready.remove(&work.place);
         work.stage = Stage::Out(number);
         self.held_bytes -= work.bytes();
-        let (lane, body, subject) = (work.event.lane, work.body(), work.subject);
+        let (lane, body, subject, occurrence) = (work.event.lane, work.body(), work.subject, work.number);
         if let Some(id) = subject
             && let Some(subject) = self.subjects.get_mut(id)
         {
@@ -169,8 +169,10 @@ impl Engine {
             subject.out += 1;
             subject.blocking = Some(number);
             self.subjects.settle(id);
+            self.touch_subject(id);
         }
-        self.outs.insert(number, Out::new(key, subject));
+        self.touch(key);
+        self.outs.insert(number, Out::new(key, subject, (occurrence, self.seq)));
         self.outputs.push_back(Output::Forward { number, lane, body, after });
     }
 }

@@ -1,12 +1,12 @@
 //! What becomes of an admitted occurrence: held, folded, withdrawn (contract 6.3 to 6.7).
 
-use mcpl_codec::{Digest, Event, Lane};
+use mcpl_codec::{Event, Lane};
 
 use super::Engine;
 use super::admit::Candidate;
 use super::input::Ticket;
 use super::output::{Answer, Fate, Outcome, Output};
-use super::receipt::{Answered, Receipt};
+use super::record::Admitted;
 use super::subject::{History, SubjectKey};
 use super::work::{Role, Stage, Through, Work, WorkKey};
 use crate::settings::Position;
@@ -81,16 +81,27 @@ impl Engine {
             let history = if initial { History::None } else { History::Unknown };
             self.subjects.track(&candidate.event, history, self.settings.coalesce.max_subjects)
         });
+        if plan.subject.is_none()
+            && let Some(id) = subject
+        {
+            self.touch_subject(id);
+        }
         let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
         let batch = coalesce.deferred && !through;
         if let Some(old) = plan.occupant {
             self.vouch(old);
             if !through {
-                self.replace(old, candidate.event, batch, (fingerprint, digest), plan.outcome);
+                let number = self.admit(Some(fingerprint), digest);
+                self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
+                self.replace(old, number, candidate, batch, plan.outcome, prior.clone());
                 self.overtake(subject, self.arrivals, &Fate::Replaced);
-                self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
+                self.accept(ticket, plan.outcome, prior);
                 return;
             }
+        }
+        let number = if through { 0 } else { self.admit(Some(fingerprint), digest) };
+        if !through {
+            self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
         }
         let urgent = through || self.is_urgent(&candidate.event);
         let (first_ms, place) = match plan.occupant.and_then(|key| self.works.get(key)) {
@@ -111,12 +122,12 @@ impl Engine {
         let place = place.unwrap_or_else(|| self.order.tail());
         let role = if subject.is_some() { Role::Occupant { batch } } else { Role::Fixed };
         let work = self.work_of(candidate, plan, (subject, place), prior.clone());
-        self.insert(Work { role, first_ms, ..work }, urgent);
+        self.insert(Work { number, role, first_ms, ..work }, urgent);
         if through {
             self.pump();
         } else {
             self.overtake(subject, self.arrivals, &Fate::Replaced);
-            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
+            self.accept(ticket, plan.outcome, prior);
         }
     }
 
@@ -127,6 +138,9 @@ impl Engine {
         let told = plan.outcome == Outcome::Noted;
         if let Some(old) = plan.occupant {
             self.vouch(old);
+        }
+        let number = if told && through { 0 } else { self.admit(Some(fingerprint), digest) };
+        if let Some(old) = plan.occupant {
             if told && through { self.set_aside(old) } else { self.end(old, Fate::Withdrawn) }
         }
         if !(told && through) {
@@ -136,20 +150,38 @@ impl Engine {
             if let Some(key) = plan.subject {
                 self.subjects.settle(key);
             }
-            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
+            // It has done all it will do: nothing of it is ever given to a host.
+            let admitted = Admitted {
+                number,
+                event: &candidate.event,
+                digest,
+                admitted_ms: self.now.mono_ms,
+                outcome: Some(plan.outcome),
+                prior: prior.clone(),
+            };
+            self.keep_receipt(admitted, None, Fate::Withdrawn);
+            self.accept(ticket, plan.outcome, prior);
             return;
         }
         candidate.event.detach();
         let most = self.settings.coalesce.max_subjects;
         let subject = plan.subject.or_else(|| self.subjects.track(&candidate.event, History::Unknown, most));
+        if plan.subject.is_none()
+            && let Some(id) = subject
+        {
+            self.touch_subject(id);
+        }
         let place = self.order.tail();
         let urgent = through || self.is_urgent(&candidate.event);
+        if !through {
+            self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
+        }
         let work = self.work_of(candidate, plan, (subject, place), prior.clone());
-        self.insert(work, urgent);
+        self.insert(Work { number, ..work }, urgent);
         if through {
             self.pump();
         } else {
-            self.accept(ticket, (fingerprint, digest), plan.outcome, prior);
+            self.accept(ticket, plan.outcome, prior);
         }
     }
 
@@ -163,8 +195,11 @@ impl Engine {
     ) -> Work {
         let Candidate { ticket, event, through, fingerprint, digest, .. } = candidate;
         Work {
+            number: 0,
             subject,
             role: Role::Fixed,
+            doubtful: false,
+            deferral: None,
             stage: Stage::Held,
             through: through.then(|| Through {
                 tickets: vec![ticket],
@@ -185,37 +220,63 @@ impl Engine {
             expiry_timer_ms: None,
             fingerprint,
             digest,
-            outcome: plan.outcome,
+            outcome: Some(plan.outcome),
             prior,
+            admitted_ms: self.now.mono_ms,
+            recorded: None,
+            revision: 0,
+            touched: false,
             event,
         }
     }
 
-    fn accept(
+    /// Answers an admitted occurrence, once it is on disk.
+    fn accept(&mut self, ticket: Ticket, outcome: Outcome, prior: Option<Box<str>>) {
+        let after = Some(self.step());
+        self.outputs.push_back(Output::Answer { ticket, answer: Answer::Accepted { outcome, prior }, after });
+        self.pump();
+    }
+
+    /// Writes the text and the receipt of an occurrence that is admitted and held.
+    fn keep_accepted(
         &mut self,
-        ticket: Ticket,
-        (fingerprint, digest): (u128, Digest),
+        number: u64,
+        candidate: &Candidate,
         outcome: Outcome,
         prior: Option<Box<str>>,
     ) {
-        let after = Some(self.step());
-        let answer = Answered::Ours(outcome, prior.clone());
-        self.receipts.remember(fingerprint, Receipt { digest, admitted_ms: self.now.mono_ms, answer });
-        self.outputs.push_back(Output::Answer { ticket, answer: Answer::Accepted { outcome, prior }, after });
-        self.pump();
+        let admitted = Admitted {
+            number,
+            event: &candidate.event,
+            digest: candidate.digest,
+            admitted_ms: self.now.mono_ms,
+            outcome: Some(outcome),
+            prior,
+        };
+        self.keep_receipt(admitted, None, Fate::Held);
     }
 
     /// A write-through that waits and is about to be displaced counts as accepted (contract 5).
     pub(super) fn vouch(&mut self, key: WorkKey) {
         let Some(work) = self.works.get_mut(key) else { return };
         let Some(through) = work.through.take() else { return };
-        let (fingerprint, digest, outcome, prior) =
-            (work.fingerprint, work.digest, work.outcome, work.prior.clone());
+        let (fingerprint, digest) = (work.fingerprint, work.digest);
+        let (outcome, prior) = (work.outcome.unwrap_or(Outcome::Appended), work.prior.clone());
         let (subject, arrived) = (work.subject, work.arrived);
         self.throughs.remove(&fingerprint);
         let after = Some(self.step());
-        let answer = Answered::Ours(outcome, prior.clone());
-        self.receipts.remember(fingerprint, Receipt { digest, admitted_ms: self.now.mono_ms, answer });
+        let number = self.admit(Some(fingerprint), digest);
+        if let Some(work) = self.works.get_mut(key) {
+            work.number = number;
+            work.admitted_ms = self.now.mono_ms;
+            let event = work.event.clone();
+            let (outcome, prior) = (work.outcome, work.prior.clone());
+            let admitted_ms = self.now.mono_ms;
+            self.keep_text(number, &event);
+            let admitted = Admitted { number, event: &event, digest, admitted_ms, outcome, prior };
+            self.keep_receipt(admitted, None, Fate::Held);
+            self.touch(key);
+        }
         for ticket in through.tickets {
             let answer = Answer::Accepted { outcome, prior: prior.clone() };
             self.outputs.push_back(Output::Answer { ticket, answer, after });
@@ -246,11 +307,13 @@ impl Engine {
     fn replace(
         &mut self,
         key: WorkKey,
-        event: Box<Event>,
+        number: u64,
+        candidate: Candidate,
         batch: bool,
-        identity: (u128, Digest),
         outcome: Outcome,
+        prior: Option<Box<str>>,
     ) {
+        let Candidate { event, fingerprint, digest, .. } = candidate;
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
@@ -258,19 +321,32 @@ impl Engine {
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }
+        self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
         let Some(work) = self.works.get_mut(key) else { return };
         self.held_bytes = self.held_bytes - work.bytes() + event.raw.len() as u64;
-        let before = std::mem::replace(&mut work.event, event);
+        let before = Work {
+            number: std::mem::replace(&mut work.number, number),
+            event: std::mem::replace(&mut work.event, event),
+            digest: std::mem::replace(&mut work.digest, digest),
+            outcome: work.outcome.replace(outcome),
+            prior: std::mem::replace(&mut work.prior, prior),
+            admitted_ms: std::mem::replace(&mut work.admitted_ms, now_ms),
+            revision: std::mem::replace(&mut work.revision, 0),
+            recorded: work.recorded.take(),
+            deferral: work.deferral.take(),
+            through: None,
+            ..*work
+        };
         work.role = Role::Occupant { batch };
         work.arrived = self.arrivals;
         work.changed_ms = now_ms;
         work.expires_ms = expires_ms;
-        (work.fingerprint, work.digest) = identity;
-        work.outcome = outcome;
+        work.fingerprint = fingerprint;
         let held = work.stage == Stage::Held;
-        self.outputs
-            .push_back(Output::Ended { event_id: before.event_id.unwrap_or_default(), fate: Fate::Replaced });
+        self.close(&before, &Fate::Replaced);
+        self.touch(key);
+        self.outputs.push_back(Output::Ended { event_id: before.event_id(), fate: Fate::Replaced });
         if let Some(at) = expires_ms {
             self.set_expiry(key, at);
         }

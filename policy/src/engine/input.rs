@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use mcpl_codec::{Coalesce, Digest, Event, Lane};
 
+use super::letters::Resolve;
 use crate::admission::{Claim, FeatureSets, Learned};
 use crate::profile::Dedup;
 use crate::refusal::Verdict;
@@ -160,6 +161,18 @@ pub enum GrantFact {
     Notified(Bytes),
 }
 
+/// What the journal can take (contract 9.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum StoreState {
+    /// Everything.
+    #[default]
+    Good,
+    /// Not more than there is: new work is refused; what is there can still be handed over and settled.
+    Short,
+    /// Nothing: no step becomes durable, so nothing is accepted and nothing handed over.
+    Gone,
+}
+
 /// A phase of one inference of the host (contract 7.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Phase {
@@ -206,6 +219,10 @@ pub enum Input {
     Reading(bool),
     /// Release everything held: an operator asks (contract 7.1).
     Flush,
+    /// What the journal can take.
+    Store(StoreState),
+    /// An operator's word on an occurrence.
+    Resolve(Box<Resolve>),
     /// The sidecar stops: as [`Input::Flush`], and no new work is held from now on (contract 7.1).
     Drain,
     /// New settings (contract 2: from the next event on).

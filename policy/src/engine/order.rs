@@ -28,6 +28,11 @@ impl Order {
         }
     }
 
+    /// This place is taken: those to come are behind it.
+    pub(super) fn reserve(&mut self, place: u64) {
+        self.next = self.next.max(place);
+    }
+
     /// The place behind all others.
     pub(super) fn tail(&mut self) -> u64 {
         self.next += 1;

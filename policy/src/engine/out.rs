@@ -1,6 +1,6 @@
 //! Forwards the host has not answered (contract 7.4).
 
-use super::output::Fate;
+use super::output::{Fate, Seq};
 use super::subject::SubjectKey;
 use super::work::WorkKey;
 
@@ -11,6 +11,10 @@ pub const ANSWER_MS: u64 = 25_000;
 #[derive(Debug)]
 pub(super) struct Out {
     pub(super) work: WorkKey,
+    /// The number of the occurrence; 0 where it is written through.
+    pub(super) occurrence: u64,
+    /// The step that wrote it down: no byte leaves before that is on disk.
+    pub(super) step: Seq,
     pub(super) subject: Option<SubjectKey>,
     /// A newer version, or a withdrawal, came meanwhile: refused, it is not tried again but ends so.
     pub(super) superseded: Option<Fate>,
@@ -23,7 +27,16 @@ pub(super) struct Out {
 }
 
 impl Out {
-    pub(super) fn new(work: WorkKey, subject: Option<SubjectKey>) -> Self {
-        Self { work, subject, superseded: None, handed: false, written_ms: None, timer_ms: None }
+    pub(super) fn new(work: WorkKey, subject: Option<SubjectKey>, (occurrence, step): (u64, Seq)) -> Self {
+        Self {
+            work,
+            occurrence,
+            step,
+            subject,
+            superseded: None,
+            handed: false,
+            written_ms: None,
+            timer_ms: None,
+        }
     }
 }

@@ -1,9 +1,12 @@
 //! The wishes the engine has.
 
 use bytes::Bytes;
-use mcpl_codec::{Lane, Refusal};
+use mcpl_codec::Lane;
 
 use super::input::Ticket;
+use super::letters::Unresolved;
+pub use crate::fate::Fate;
+use crate::journal::Step;
 use crate::refusal::Ours;
 
 /// Number of a durable step; what is gated on it leaves once the step is on disk (contract 9.1).
@@ -63,30 +66,19 @@ pub enum Answer {
     Refused(Ours),
     /// The session ended before the host answered: no refusal (contract 8.5).
     Unanswered,
-}
-
-/// How an accepted occurrence ended (contract 9.1), or where it stands for an operator.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fate {
-    /// The host accepted it, or had it already.
-    Delivered,
-    /// A newer occurrence took its place unread.
-    Replaced,
-    /// Its sender withdrew it unread.
-    Withdrawn,
-    /// Its time was over before the host could be given it.
-    Expired,
-    /// The host refused it for good.
-    Dead(Refusal),
-    /// Handed over and unanswered, on a lane where sending again could double it (contract 9.3).
-    InDoubt,
+    /// It is the same occurrence again: what the receipt of this number says
+    /// ([`ReceiptRow::answer`](crate::journal::ReceiptRow::answer); contract 6.2). The row is the driver's to
+    /// read; it is there once the answer's gate is open.
+    Again(u64),
+    /// Accepted as it is, and kept until the host has it (contract 13.2).
+    Stored,
 }
 
 /// A wish of [`Engine::poll`](crate::Engine::poll).
 #[derive(Clone, Debug)]
 pub enum Output {
-    /// What must outlive the process changed: step `.0`. Everything gated on it follows.
-    Step(Seq),
+    /// What must outlive the process changed. What is gated on it may come before it.
+    Step(Step),
     /// Answer one event.
     Answer {
         /// Which.
@@ -120,6 +112,15 @@ pub enum Output {
         event_id: Box<str>,
         /// How.
         fate: Fate,
+    },
+    /// What an operator asked for was done, or not ([`Input::Resolve`](super::Input::Resolve)).
+    Resolved {
+        /// The driver's own number for it.
+        request: u64,
+        /// Where the occurrence stands now.
+        result: Result<Fate, Unresolved>,
+        /// Not before this step is durable.
+        after: Option<Seq>,
     },
     /// A forward the host could not take now is tried again (contract 7.4).
     Retrying {

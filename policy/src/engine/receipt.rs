@@ -1,177 +1,158 @@
 //! Admitted occurrences, remembered so that a retry has no second effect (contract 6.2).
+//!
+//! Memory only decides; what an occurrence was answered is in its row of the journal, under its number. A
+//! receipt takes 24 bytes here, and with its place in the index at most 32 where there are millions.
 
-use std::collections::hash_map::Entry;
-use std::collections::{HashMap, VecDeque};
+mod entry;
+mod segment;
 
-use bytes::Bytes;
+use std::collections::VecDeque;
+use std::hash::BuildHasher;
+
 use foldhash::quality::FixedState;
 use mcpl_codec::Digest;
 
-use super::output::{Answer, Outcome};
+use self::segment::Segment;
 
-/// Receipts kept at most; past it the oldest go before their window is over.
-pub const MAX_RECEIPTS: usize = 1 << 18;
-
-/// Bytes of ids and of hosts' answers in the receipts at most; past it the oldest go, too.
-pub const MAX_RECEIPT_BYTES: usize = 32 << 20;
-
-/// What an admitted occurrence was answered.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Receipt {
-    pub(super) digest: Digest,
-    pub(super) admitted_ms: u64,
-    pub(super) answer: Answered,
-}
-
-/// The answer, small where it is ours.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answered {
-    /// Ours.
-    Ours(Outcome, Option<Box<str>>),
-    /// The host's own, of a write-through.
-    Host(Bytes, Outcome, Option<Box<str>>),
-}
-
-impl Receipt {
-    /// What it holds beside itself.
-    fn bytes(&self) -> usize {
-        let prior = |prior: &Option<Box<str>>| prior.as_ref().map_or(0, |id| id.len());
-        match &self.answer {
-            Answered::Ours(_, id) => prior(id),
-            Answered::Host(text, _, id) => text.len() + prior(id),
-        }
-    }
-
-    pub(super) fn answer(&self) -> Answer {
-        match &self.answer {
-            Answered::Ours(outcome, prior) => Answer::Accepted { outcome: *outcome, prior: prior.clone() },
-            Answered::Host(text, outcome, prior) => {
-                Answer::Host { text: text.clone(), error: false, outcome: Some((*outcome, prior.clone())) }
-            }
-        }
-    }
-}
-
-/// Receipts forgotten at once where there is no room: together they wait for memory less than one by one.
-const FORGOTTEN: usize = 64;
-
-/// The receipts. Admissions are in order of time, and a receipt is never moved: the oldest go first.
+/// The receipts, and the numbers of all occurrences: each is given once, in order of admission.
+///
+/// They lie in segments, each with an index of its own: the oldest is given back whole, nothing is taken out of
+/// an index one by one, and what doubles when it is full is never more than a segment's index.
 #[derive(Debug)]
 pub(super) struct Receipts {
-    /// Oldest first, with their fingerprints.
-    kept: VecDeque<(u128, Receipt)>,
-    /// The number of the oldest. Numbers wrap; there are never so many at a time.
-    oldest: u32,
-    /// Numbers by half a fingerprint: a table half the size. Of two occurrences that share it, which takes
-    /// 2^64 of them, the older is forgotten early.
-    numbers: HashMap<u64, u32, FixedState>,
-    bytes: usize,
+    /// Oldest first; none is empty.
+    segments: VecDeque<Segment>,
+    hasher: FixedState,
+    /// The number that the next occurrence gets.
+    next: u64,
+    /// Numbers below it are forgotten.
+    below: u64,
+    /// `below` is to be said (again).
+    untold: bool,
+    /// Seconds of the newest: time only goes forward.
+    newest: u64,
+}
+
+/// What is remembered of an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Found {
+    /// Its number.
+    pub(super) number: u64,
+    digest: u64,
+}
+
+impl Found {
+    /// Whether it had this digest: nobody without the key finds one that agrees in 48 bits.
+    pub(super) fn is(&self, digest: &Digest) -> bool {
+        self.digest == entry::short(digest)
+    }
 }
 
 impl Receipts {
-    pub(super) fn new(seed: u64) -> Self {
-        let numbers = HashMap::with_hasher(FixedState::with_seed(seed));
-        Self { kept: VecDeque::new(), oldest: 0, numbers, bytes: 0 }
+    /// None yet; the first occurrence gets the number `next`.
+    pub(super) fn new(seed: u64, next: u64) -> Self {
+        let hasher = FixedState::with_seed(seed);
+        Self { segments: VecDeque::new(), hasher, next, below: next, untold: false, newest: 0 }
     }
 
-    /// The receipt of an occurrence, if it is inside the window.
-    pub(super) fn find(&self, fingerprint: u128) -> Option<&Receipt> {
-        let number = self.numbers.get(&(fingerprint as u64))?;
-        let (found, receipt) = self.kept.get(number.wrapping_sub(self.oldest) as usize)?;
-        (*found == fingerprint).then_some(receipt)
+    /// The newest of this fingerprint that was inside the window when last pruned.
+    pub(super) fn find(&self, fingerprint: u128) -> Option<Found> {
+        let hash = self.hasher.hash_one(fingerprint as u64);
+        self.segments.iter().rev().find_map(|segment| segment.find(hash, fingerprint))
     }
 
-    pub(super) fn remember(&mut self, fingerprint: u128, receipt: Receipt) {
-        if self.kept.len() >= MAX_RECEIPTS {
-            (0..FORGOTTEN).for_each(|_| self.forget_oldest());
+    /// Gives an occurrence its number; one without a fingerprint is never found, and takes no memory.
+    pub(super) fn remember(&mut self, fingerprint: Option<u128>, digest: Digest, admitted_ms: u64) -> u64 {
+        let number = self.next;
+        self.next += 1;
+        if let Some(fingerprint) = fingerprint {
+            self.push(number, fingerprint, &digest, admitted_ms);
         }
-        self.bytes += receipt.bytes();
-        while self.bytes > MAX_RECEIPT_BYTES && !self.kept.is_empty() {
-            self.forget_oldest();
-        }
-        self.numbers.insert(fingerprint as u64, self.oldest.wrapping_add(self.kept.len() as u32));
-        self.kept.push_back((fingerprint, receipt));
+        number
     }
 
-    /// Forgets what was admitted longer than `window_ms` ago; admissions are in order of time.
-    pub(super) fn prune(&mut self, now_ms: u64, window_ms: u64) {
-        while self.kept.front().is_some_and(|(_, oldest)| oldest.admitted_ms + window_ms < now_ms) {
-            self.forget_oldest();
+    /// Takes back what the journal knows of an occurrence. Numbers come in ascending order: what is not above
+    /// all before it is not taken.
+    pub(super) fn restore(
+        &mut self,
+        number: u64,
+        fingerprint: Option<u128>,
+        digest: Digest,
+        admitted_ms: u64,
+    ) {
+        if number >= self.next {
+            self.skip_to(number);
+            self.remember(fingerprint, digest, admitted_ms);
         }
     }
 
-    fn forget_oldest(&mut self) {
-        if let Some((fingerprint, receipt)) = self.kept.pop_front() {
-            self.bytes -= receipt.bytes();
-            // Where the same occurrence was remembered anew, it is the newer receipt that counts.
-            if let Entry::Occupied(number) = self.numbers.entry(fingerprint as u64)
-                && *number.get() == self.oldest
-            {
-                number.remove();
+    /// Numbers below `next` are not given any more.
+    pub(super) fn skip_to(&mut self, next: u64) {
+        self.next = self.next.max(next);
+        if self.segments.is_empty() {
+            self.below = self.next;
+        }
+    }
+
+    fn push(&mut self, number: u64, fingerprint: u128, digest: &Digest, admitted_ms: u64) {
+        // A second that has begun counts whole, here and in `prune`: the window is never shorter for it.
+        self.newest = self.newest.max(admitted_ms.div_ceil(1000));
+        if !self.segments.back().is_some_and(|segment| segment.takes(number, self.newest)) {
+            self.segments.push_back(Segment::new(self.hasher.clone(), number, self.newest));
+        }
+        if let Some(segment) = self.segments.back_mut() {
+            segment.push(number, fingerprint, digest, self.newest);
+        }
+    }
+
+    /// Forgets the numbers from `from` on: what gave them did not come to be, and they are given again.
+    pub(super) fn truncate(&mut self, from: u64) {
+        while self.segments.pop_back_if(|newest| newest.first() >= from).is_some() {}
+        if let Some(segment) = self.segments.back_mut() {
+            segment.truncate(from);
+        }
+        self.segments.pop_back_if(|newest| newest.len() == 0);
+        self.next = self.next.min(from);
+        self.below = self.below.min(from);
+        // What said so last may not have come to be either.
+        self.untold = true;
+    }
+
+    /// Forgets what was admitted longer than `window_ms` ago, by less than a second too late. Says below which
+    /// number none is remembered, if that is news.
+    pub(super) fn prune(&mut self, now_ms: u64, window_ms: u64) -> Option<u64> {
+        let edge = now_ms.saturating_sub(window_ms).div_ceil(1000);
+        while let Some(below) = self.segments.front_mut().and_then(|oldest| oldest.forget(edge)) {
+            (self.below, self.untold) = (below, true);
+            if self.segments.pop_front_if(|oldest| oldest.len() == 0).is_none() {
+                break;
             }
-            self.oldest = self.oldest.wrapping_add(1);
         }
+        std::mem::take(&mut self.untold).then_some(self.below)
     }
 
+    /// Whether a number was given and is not forgotten yet; one that was never to be found is forgotten with
+    /// the next that was.
+    pub(super) fn keeps(&self, number: u64) -> bool {
+        (self.below..self.next).contains(&number)
+    }
+
+    /// The number that the next occurrence gets.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// How many can be found, or could if none had been remembered anew.
     pub(super) fn len(&self) -> usize {
-        self.kept.len()
+        self.segments.iter().map(Segment::len).sum()
+    }
+
+    /// What they take on the heap, in bytes.
+    pub(super) fn memory_bytes(&self) -> usize {
+        let own = self.segments.capacity() * size_of::<Segment>();
+        own + self.segments.iter().map(Segment::memory_bytes).sum::<usize>()
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn receipt(number: u128) -> Receipt {
-        let answer = Answered::Ours(Outcome::First, None);
-        Receipt { digest: Digest(number), admitted_ms: number as u64, answer }
-    }
-
-    #[test]
-    fn past_the_bound_the_oldest_are_forgotten() {
-        let mut receipts = Receipts::new(1);
-        // The numbers wrap on the way.
-        receipts.oldest = u32::MAX - 1000;
-        for number in 0..=MAX_RECEIPTS as u128 {
-            receipts.remember(number, receipt(number));
-            assert!(receipts.len() <= MAX_RECEIPTS);
-        }
-        assert_eq!(receipts.len(), MAX_RECEIPTS - FORGOTTEN + 1);
-        assert_eq!(receipts.numbers.len(), receipts.len());
-        let forgotten = FORGOTTEN as u128;
-        assert_eq!(receipts.find(forgotten - 1), None);
-        for number in [forgotten, 5_000, MAX_RECEIPTS as u128] {
-            assert_eq!(receipts.find(number).map(|receipt| receipt.digest), Some(Digest(number)));
-        }
-    }
-
-    #[test]
-    fn past_the_bytes_the_oldest_are_forgotten_and_the_newest_never() {
-        let mut receipts = Receipts::new(1);
-        for number in 0..100 {
-            let text = Bytes::from(vec![b' '; MAX_RECEIPT_BYTES / 10]);
-            let answer = Answered::Host(text, Outcome::First, Some("prior".into()));
-            receipts.remember(number, Receipt { answer, ..receipt(number) });
-            assert!(receipts.bytes <= MAX_RECEIPT_BYTES && receipts.find(number).is_some());
-        }
-        assert_eq!(receipts.len(), 9);
-        receipts.prune(u64::MAX, 0);
-        assert_eq!((receipts.len(), receipts.bytes), (0, 0));
-    }
-
-    #[test]
-    fn what_is_past_the_window_is_forgotten_and_what_shares_half_a_fingerprint_is_not_taken_for_it() {
-        let mut receipts = Receipts::new(1);
-        for number in [10, 20, 30] {
-            receipts.remember(number, receipt(number));
-        }
-        receipts.prune(30, 10);
-        assert_eq!((receipts.len(), receipts.find(10)), (2, None));
-        assert!(receipts.find(20).is_some());
-        assert_eq!(receipts.find((1 << 64) + 20), None);
-        // Remembered anew, the first of the two ages without taking the other along.
-        receipts.remember(20, receipt(40));
-        receipts.prune(45, 10);
-        assert_eq!(receipts.find(20).map(|receipt| receipt.digest), Some(Digest(40)));
-    }
-}
+mod tests;

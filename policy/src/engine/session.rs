@@ -8,8 +8,9 @@ use super::Engine;
 use super::input::{ChannelFact, GrantFact, Host, Phase, Stance, Taught, claim};
 use super::output::Fate;
 use super::timer::Timer;
-use super::work::{Role, Stage, Work, WorkKey};
+use super::work::{Stage, Work, WorkKey};
 use crate::admission::{Admission, Changed, FeatureSets, Learned};
+use crate::fate::Deferral;
 use crate::settings::InDoubt;
 
 /// Inferences of a host that are known to run at once; past it a further one is not counted.
@@ -71,7 +72,7 @@ impl Engine {
         let past: Vec<WorkKey> = self
             .works
             .iter()
-            .filter(|(_, work)| work.role == Role::InDoubt && work.changed_ms < oldest)
+            .filter(|(_, work)| work.doubtful && work.changed_ms < oldest)
             .map(|(key, _)| key)
             .collect();
         for key in past {
@@ -92,10 +93,11 @@ impl Engine {
             self.undo_through(key, &super::output::Answer::Unanswered);
         }
         self.session = None;
+        self.unsettled.clear();
         for work in self.works.values_mut() {
             work.forced = false;
-            work.stuck = false;
         }
+        self.unstick(|_| true);
         // Busy ends with the session (contract 7.2).
         self.rearm_releases();
     }
@@ -142,13 +144,24 @@ impl Engine {
     fn mend(&mut self, hit: impl Fn(&str) -> bool) {
         let hit = |work: &Work| work.channel().is_none_or(&hit);
         // Wherever it stands: what is held, behind a forward or set aside may be stuck, too.
-        for work in self.works.values_mut() {
-            if work.stuck && hit(work) {
-                work.stuck = false;
-            }
-        }
+        self.unstick(hit);
         self.unpark(hit);
         self.pump();
+    }
+
+    /// What the host refused until something changes waits for that no longer, of all that is `hit`.
+    fn unstick(&mut self, hit: impl Fn(&Work) -> bool) {
+        let mut freed = Vec::new();
+        for (key, work) in self.works.iter_mut().filter(|(_, work)| work.stuck && hit(work)) {
+            work.stuck = false;
+            if work.deferral == Some(Deferral::Other) {
+                work.deferral = None;
+                freed.push(key);
+            }
+        }
+        for key in freed {
+            self.touch(key);
+        }
     }
 
     pub(super) fn learn(&mut self, taught: &Taught, learned: Learned) {

@@ -7,11 +7,12 @@ use super::Engine;
 use super::input::HostReply;
 use super::out::{ANSWER_MS, Out};
 use super::output::{Answer, Fate, Outcome, Output};
-use super::receipt::{Answered, Receipt};
+use super::record::Admitted;
 use super::session::Session;
 use super::subject::{History, SubjectKey};
 use super::timer::Timer;
-use super::work::{Role, Stage, Work, WorkKey};
+use super::work::{Stage, Work, WorkKey};
+use crate::fate::Deferral;
 use crate::refusal::Verdict;
 use crate::settings::InDoubt;
 
@@ -74,7 +75,10 @@ impl Engine {
             }
             Verdict::Refused { refusal, code } => match Course::of(refusal, *code) {
                 Course::Later(after_ms) => self.later(&out, after_ms),
-                Course::Changed => self.unread_again(&out, |work| work.stuck = true),
+                Course::Changed => self.unread_again(&out, |work| {
+                    work.stuck = true;
+                    work.deferral = Some(Deferral::Other);
+                }),
                 Course::Never => {
                     if refusal.kind == Kind::Duplicate {
                         self.set_history(subject, History::Some);
@@ -103,17 +107,20 @@ impl Engine {
                 subject.blocking = None;
                 self.unblock(id);
             }
+            self.touch_subject(id);
         }
         Some(out)
     }
 
     fn is_doubtful(&self, key: WorkKey) -> bool {
-        self.works.get(key).is_some_and(|work| work.role == Role::InDoubt)
+        self.works.get(key).is_some_and(|work| work.doubtful)
     }
 
-    fn set_history(&mut self, id: Option<SubjectKey>, history: History) {
-        if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
+    pub(super) fn set_history(&mut self, id: Option<SubjectKey>, history: History) {
+        let Some(id) = id else { return };
+        if let Some(subject) = self.subjects.get_mut(id) {
             subject.history = history;
+            self.touch_subject(id);
         }
     }
 
@@ -125,18 +132,29 @@ impl Engine {
         if let Some(through) = &work.through {
             self.throughs.remove(&work.fingerprint);
             let text = reply.map(|reply| reply.text.clone()).unwrap_or_default();
-            let answer = Answered::Host(text, work.outcome, work.prior.clone());
-            let receipt = Receipt { digest: work.digest, admitted_ms: self.now.mono_ms, answer };
+            let number = self.admit(Some(work.fingerprint), work.digest);
+            let outcome = work.outcome.map(|outcome| (outcome, work.prior.clone()));
+            let answer = Answer::Host { text: text.clone(), error: false, outcome };
+            let admitted = Admitted {
+                number,
+                event: &work.event,
+                digest: work.digest,
+                admitted_ms: self.now.mono_ms,
+                outcome: work.outcome,
+                prior: work.prior.clone(),
+            };
+            self.keep_receipt(admitted, Some(text), Fate::Delivered);
             for &ticket in &through.tickets {
-                self.outputs.push_back(Output::Answer { ticket, answer: receipt.answer(), after });
+                self.outputs.push_back(Output::Answer { ticket, answer: answer.clone(), after });
             }
-            self.receipts.remember(work.fingerprint, receipt);
-            let fate = if work.outcome == Outcome::Noted { Fate::Withdrawn } else { Fate::Replaced };
+            let fate = if work.outcome == Some(Outcome::Noted) { Fate::Withdrawn } else { Fate::Replaced };
             if let Some(displaced) = through.displaced {
                 self.end(displaced, fate.clone());
             }
             self.overtake(work.subject, work.arrived, &fate);
         }
+        self.close(&work, &Fate::Delivered);
+        self.unqueue(out.work, &work);
         self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate: Fate::Delivered });
     }
 
@@ -184,8 +202,8 @@ impl Engine {
 
     fn end_out(&mut self, out: &Out, fate: Fate) {
         if let Some(work) = self.works.remove(out.work) {
-            self.step();
-            self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate });
+            self.unqueue(out.work, &work);
+            self.finish(&work, fate);
         }
     }
 
@@ -202,6 +220,7 @@ impl Engine {
         self.unread_again(out, |work| {
             work.attempts = work.attempts.saturating_add(1);
             work.not_before_ms = not_before_ms;
+            work.deferral = Some(Deferral::Backpressure);
         });
     }
 
@@ -211,7 +230,7 @@ impl Engine {
         let Some(work) = self.works.get_mut(out.work) else { return };
         with(work);
         let (attempts, not_before_ms, stuck) = (work.attempts, work.not_before_ms, work.stuck);
-        let fixed = !matches!(work.role, Role::Occupant { .. });
+        let fixed = !work.is_replaceable();
         if let (Some(fate), false) = (&out.superseded, fixed) {
             let heir = out.subject.and_then(|id| self.unread_of(id));
             if let Some(work) = heir.and_then(|key| self.works.get_mut(key)) {
@@ -219,9 +238,13 @@ impl Engine {
                 work.not_before_ms = work.not_before_ms.max(not_before_ms);
                 work.stuck |= stuck;
             }
+            if let Some(key) = heir {
+                self.touch(key);
+            }
             return self.end_out(out, fate.clone());
         }
         self.step();
+        self.touch(out.work);
         let Some(work) = self.works.get_mut(out.work) else { return };
         self.held_bytes += work.bytes();
         if let Some(id) = work.subject
@@ -230,6 +253,7 @@ impl Engine {
             subject.works += 1;
             self.subjects.settle(id);
         }
+        self.queue(out.work);
         if fixed {
             self.make_ready(out.work);
         } else {
@@ -257,7 +281,7 @@ impl Engine {
         } else if !out.handed {
             self.unread_again(&out, |_| {});
         } else if self.resends(lane, out.work) {
-            self.unread_again(&Out { superseded: None, ..out }, |work| work.role = Role::InDoubt);
+            self.unread_again(&Out { superseded: None, ..out }, |work| work.doubtful = true);
         } else {
             self.end_out(&out, Fate::InDoubt);
         }
@@ -310,6 +334,7 @@ impl Engine {
             subject.blocking = None;
             self.unblock(id);
         }
+        self.pass_by(number);
     }
 
     /// Sets the timer of the 25 s, which run only while the host is being read.

@@ -2,14 +2,17 @@
 
 use super::Engine;
 use super::output::{Fate, Output};
-use super::work::{Role, Stage, Work, WorkKey};
+use super::work::{Stage, Work, WorkKey};
 
 impl Engine {
     /// Takes a new piece of work in: into the order, its subject, the bytes held and the timers.
     pub(super) fn insert(&mut self, work: Work, due: bool) -> WorkKey {
-        let (subject, role, place) = (work.subject, work.role, work.place);
+        let (subject, place) = (work.subject, work.place);
         let fingerprint = work.through.is_some().then_some(work.fingerprint);
-        let expires_ms = work.expires_ms;
+        let (expires_ms, number, replaceable) = (work.expires_ms, work.number, work.is_replaceable());
+        if number > 0 && work.recorded.is_none() {
+            self.keep_text(number, &work.event);
+        }
         self.held_bytes += work.bytes();
         let channel = work.channel().map(str::to_owned);
         let key = self.works.insert(work);
@@ -20,7 +23,7 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works += 1;
-            if matches!(role, Role::Occupant { .. }) {
+            if replaceable {
                 subject.occupant = Some(key);
             }
             self.subjects.settle(id);
@@ -31,6 +34,8 @@ impl Engine {
         if let Some(at) = expires_ms {
             self.set_expiry(key, at);
         }
+        self.queue(key);
+        self.touch(key);
         if due {
             self.mark_due(key);
         } else {
@@ -60,15 +65,27 @@ impl Engine {
         if work.through.is_some() {
             self.throughs.remove(&work.fingerprint);
         }
+        self.unqueue(key, &work);
         Some(work)
     }
 
     /// Removes an accepted occurrence and tells its fate.
     pub(super) fn end(&mut self, key: WorkKey, fate: Fate) {
         if let Some(work) = self.remove(key) {
-            self.step();
-            self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate });
+            self.finish(&work, fate);
         }
+    }
+
+    /// An accepted occurrence is out of everything: its end is written down and told. What an operator is to
+    /// see stays on disk.
+    pub(super) fn finish(&mut self, work: &Work, fate: Fate) {
+        self.step();
+        let event_id = work.event_id();
+        match fate {
+            Fate::Dead(_) | Fate::InDoubt => self.lay_aside(work, &fate),
+            _ => self.close(work, &fate),
+        }
+        self.outputs.push_back(Output::Ended { event_id, fate });
     }
 
     /// Out of the list its stage stands for; the stage itself is the caller's to set.
@@ -98,6 +115,7 @@ impl Engine {
     pub(super) fn move_to_tail(&mut self, key: WorkKey) {
         let place = self.order.tail();
         self.unlist(key);
+        self.touch(key);
         let Some(work) = self.works.get_mut(key) else { return };
         work.place = place;
         match work.stage {

@@ -10,6 +10,7 @@ use mcpl_codec::{DigestKey, Event, Lane, digest};
 use slotmap::{SlotMap, new_key_type};
 
 use super::work::WorkKey;
+use crate::journal::{HistoryRow, SubjectRow};
 
 new_key_type! {
     /// Names a tracked subject.
@@ -27,6 +28,8 @@ pub(super) enum History {
 /// One subject: what was read, what is on its way, what is unread.
 #[derive(Debug)]
 pub(super) struct Subject {
+    /// Its number in the journal.
+    pub(super) number: u64,
     name: Arc<str>,
     pub(super) history: History,
     /// The forward that holds the next version back (contract 7.4).
@@ -39,6 +42,8 @@ pub(super) struct Subject {
     pub(super) works: u32,
     /// What has a reason to go and waits for the answer to `blocking`.
     pub(super) behind: BTreeMap<u64, WorkKey>,
+    /// It is among what this input changed.
+    pub(super) touched: bool,
 }
 
 impl Subject {
@@ -49,6 +54,12 @@ impl Subject {
 
     fn is_idle(&self) -> bool {
         self.out == 0 && self.works == 0
+    }
+
+    /// Its row, changed last by step `used`.
+    pub(super) fn row(&self, used: u64) -> SubjectRow {
+        let history = super::record::history(self.history, self.out > 0);
+        SubjectRow { name: (*self.name).into(), history, used }
     }
 }
 
@@ -61,6 +72,10 @@ pub(super) struct Subjects {
     idle: LruCache<SubjectKey, (), FixedState>,
     scratch: String,
     key: DigestKey,
+    /// The number the next one gets.
+    next: u64,
+    /// Numbers of those that are tracked no more, since that was last asked.
+    dropped: Vec<u64>,
 }
 
 /// The longest scope id that a subject's name holds, in bytes; a longer one is known by its fingerprint.
@@ -74,7 +89,42 @@ impl Subjects {
             table: SlotMap::with_key(),
             idle: LruCache::unbounded_with_hasher(FixedState::with_seed(seed ^ 1)),
             scratch: String::new(),
+            next: 1,
+            dropped: Vec::new(),
         }
+    }
+
+    /// Numbers of those that are tracked no more, once.
+    pub(super) fn dropped(&mut self) -> impl Iterator<Item = u64> {
+        std::mem::take(&mut self.dropped).into_iter()
+    }
+
+    /// Takes back a subject from its row. The least recently used must come first; `settle` says whether it is
+    /// idle, once its work is there.
+    pub(super) fn restore(&mut self, number: u64, row: &SubjectRow) -> SubjectKey {
+        let history = match row.history {
+            HistoryRow::None => History::None,
+            HistoryRow::Some => History::Some,
+            HistoryRow::Unknown => History::Unknown,
+        };
+        self.next = self.next.max(number + 1);
+        self.add(number, Arc::from(&*row.name), history)
+    }
+
+    fn add(&mut self, number: u64, name: Arc<str>, history: History) -> SubjectKey {
+        let key = self.table.insert(Subject {
+            number,
+            name: Arc::clone(&name),
+            history,
+            blocking: None,
+            out: 0,
+            occupant: None,
+            works: 0,
+            behind: BTreeMap::new(),
+            touched: false,
+        });
+        self.by_name.insert(name, key);
+        key
     }
 
     pub(super) fn len(&self) -> usize {
@@ -104,17 +154,9 @@ impl Subjects {
         }
         self.spell(event);
         let name: Arc<str> = Arc::from(self.scratch.as_str());
-        let key = self.table.insert(Subject {
-            name: Arc::clone(&name),
-            history,
-            blocking: None,
-            out: 0,
-            occupant: None,
-            works: 0,
-            behind: BTreeMap::new(),
-        });
-        self.by_name.insert(name, key);
-        Some(key)
+        let number = self.next;
+        self.next += 1;
+        Some(self.add(number, name, history))
     }
 
     pub(super) fn get(&self, key: SubjectKey) -> Option<&Subject> {
@@ -153,6 +195,7 @@ impl Subjects {
     fn drop_entry(&mut self, key: SubjectKey) {
         if let Some(subject) = self.table.remove(key) {
             self.by_name.remove(&subject.name);
+            self.dropped.push(subject.number);
         }
     }
 

@@ -1,12 +1,13 @@
 //! One occurrence that the host has not answered for (contract 0: held, released, in doubt).
 
 use bytes::Bytes;
-use mcpl_codec::{Digest, Event, Lane};
+use mcpl_codec::{Digest, Event, Lane, raw};
 use slotmap::new_key_type;
 
 use super::input::{Taught, Ticket};
 use super::output::Outcome;
 use super::subject::SubjectKey;
+use crate::fate::{Deferral, Fate};
 
 new_key_type! {
     /// Names a piece of work.
@@ -24,7 +25,8 @@ pub(super) enum Stage {
     Parked,
     /// It has a reason; its time has not come (contract 7.4).
     Waiting,
-    /// It has a reason; a forward of its subject is out (contract 7.4).
+    /// It has a reason; a forward of its subject is out (contract 7.4), or something stored of its channel is
+    /// to go first.
     Behind,
     /// Set aside by a write-through that the host has not answered (contract 5: a refusal leaves the
     /// subject untouched).
@@ -43,8 +45,8 @@ pub(super) enum Role {
     Occupant { batch: bool },
     /// A deletion notice, or what was appended past capacity: nothing replaces it (contract 6.4, 6.7).
     Fixed,
-    /// Handed over once and unanswered; sent again unchanged (contract 9.3).
-    InDoubt,
+    /// Not coalesced, and kept in the order of its channel (contract 13.2).
+    Stored,
 }
 
 /// The waiting answer of a write-through (contract 5).
@@ -61,9 +63,15 @@ pub(super) struct Through {
 /// One occurrence.
 #[derive(Debug)]
 pub(super) struct Work {
+    /// Its number once it is admitted; 0 before that.
+    pub(super) number: u64,
     pub(super) event: Box<Event>,
     pub(super) subject: Option<SubjectKey>,
     pub(super) role: Role,
+    /// It was handed over once and never answered for: it is sent again unchanged, if at all (contract 9.3).
+    pub(super) doubtful: bool,
+    /// The host refused it for now.
+    pub(super) deferral: Option<Deferral>,
     pub(super) stage: Stage,
     pub(super) through: Option<Through>,
     /// Its place in the order of everything held.
@@ -92,8 +100,16 @@ pub(super) struct Work {
     pub(super) expiry_timer_ms: Option<u64>,
     pub(super) fingerprint: u128,
     pub(super) digest: Digest,
-    pub(super) outcome: Outcome,
+    /// `None`: it was not coalesced.
+    pub(super) outcome: Option<Outcome>,
     pub(super) prior: Option<Box<str>>,
+    /// When it was admitted.
+    pub(super) admitted_ms: u64,
+    /// What the journal says of it, and how often that changed.
+    pub(super) recorded: Option<Fate>,
+    pub(super) revision: u32,
+    /// It is among what this input changed.
+    pub(super) touched: bool,
 }
 
 impl Work {
@@ -117,9 +133,31 @@ impl Work {
         Bytes::from(self.event.bare())
     }
 
+    /// What it is known by: its `eventId`, else its `messageId` (contract 0).
     pub(super) fn event_id(&self) -> Box<str> {
-        self.event.event_id.clone().unwrap_or_default()
+        identity(&self.event).unwrap_or_default()
     }
+
+    /// A newer occurrence of its subject replaces it.
+    pub(super) fn is_replaceable(&self) -> bool {
+        matches!(self.role, Role::Occupant { .. }) && !self.doubtful
+    }
+
+    /// Where it stands, while it is here.
+    pub(super) fn fate(&self) -> Fate {
+        match (self.stage, self.doubtful, self.deferral) {
+            (Stage::Out(_), ..) | (_, true, _) => Fate::Submitted,
+            (_, _, Some(deferral)) => Fate::Deferred(deferral),
+            _ => Fate::Held,
+        }
+    }
+}
+
+/// What `event` is known by, if by anything.
+pub(super) fn identity(event: &Event) -> Option<Box<str>> {
+    let named = event.event_id.as_deref().filter(|id| !id.is_empty());
+    let spelled = |id: &[u8]| raw::string(id).map_or_else(|| String::from_utf8_lossy(id).into(), Box::from);
+    named.map(Into::into).or_else(|| event.message_id.as_deref().map(spelled))
 }
 
 /// The channel that `event` is told in, where it has channel scope.

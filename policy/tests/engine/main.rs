@@ -4,6 +4,7 @@
 // A test that cannot go on says so by a panic, and a seed that fails is printed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod book;
 mod draft;
 mod promises;
 mod say;

@@ -101,7 +101,7 @@ impl Link {
 
     /// Writes what may leave; true if something did.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.output != Way::Open || !self.outbox.is_ready() {
+        if self.output != Way::Open || self.outbox.is_empty() {
             return false;
         }
         match self.writer.poll_write(cx, &mut self.outbox) {
@@ -130,11 +130,6 @@ impl Link {
             self.output = Way::Closed;
             self.writer.close_write();
         }
-    }
-
-    /// Nothing is left to be written, or nothing can be.
-    pub(super) fn is_flushed(&self) -> bool {
-        self.output != Way::Open || self.outbox.is_empty()
     }
 
     /// The last of it: writes what is left, then closes.

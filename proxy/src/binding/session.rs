@@ -5,13 +5,15 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mcpl_codec::{Frame, Framer};
-use mcpl_policy::{Engine, Input};
+use mcpl_codec::{Frame, Framer, Line};
+use mcpl_policy::Input;
+use mcpl_policy::journal::ReceiptRow;
 use tokio::time::Instant;
 
-use super::clock::Clock;
+use super::core::Core;
 use super::link::{Came, Link, OUTBOX_BYTES, Way};
 use super::offspring::{Offspring, Word};
+use super::waiting::{Gated, Kind, Waiting};
 use crate::child::Status;
 use crate::exchange::{Deed, Exchange, Side};
 use crate::outbox::{Event, Outbox};
@@ -48,6 +50,13 @@ pub(super) struct Session {
     /// stdio: the end of input is the host gone.
     is_stdio: bool,
     limit: usize,
+    /// Where the host is.
+    peer: String,
+    waiting: Waiting,
+    /// How long what passes may wait for the journal (contract 7.6).
+    journal_wait: Duration,
+    /// A message went without waiting any longer, and that was said.
+    ahead: bool,
     /// The exchange is over: one side ended.
     closed: bool,
     congested: bool,
@@ -64,13 +73,13 @@ pub(super) struct Session {
 }
 
 impl Session {
+    /// A session of `host`, of which `framer` has what was read already, with the producer that `dial` reaches.
     pub(super) fn new(
         exchange: Exchange,
-        host: Connection,
-        framer: Framer,
-        limit: usize,
+        (host, framer): (Connection, Framer),
+        (limit, journal_wait): (usize, Duration),
         is_stdio: bool,
-        durable: u64,
+        core: &mut Core,
         dial: Pin<Box<dyn Future<Output = Result<Reached, String>>>>,
     ) -> Self {
         let nobody = Connection {
@@ -78,7 +87,9 @@ impl Session {
             writer: crate::transport::Writer::closed(),
             peer: String::new(),
         };
+        core.forget_reads();
         let mut session = Self {
+            peer: host.peer.clone(),
             exchange,
             host: Link::new(host, framer, Outbox::new(OUTBOX_BYTES)),
             producer: Link::new(nobody, Framer::new(limit), Outbox::new(OUTBOX_BYTES)),
@@ -87,6 +98,9 @@ impl Session {
             exited: None,
             is_stdio,
             limit,
+            waiting: Waiting::default(),
+            journal_wait,
+            ahead: false,
             closed: false,
             congested: false,
             reading: true,
@@ -96,10 +110,8 @@ impl Session {
             ending: false,
             over: false,
         };
-        session.host.outbox.durable(durable);
-        session.producer.outbox.durable(durable);
         // The first message may have been taken already.
-        session.carry();
+        session.carry(core);
         session
     }
 
@@ -111,22 +123,24 @@ impl Session {
 
     /// The next moment at which something happens by itself.
     pub(super) fn deadline(&self) -> Option<Instant> {
-        [self.until, self.answers_until, self.heard_until].into_iter().flatten().min()
+        let late = self.waiting.deadline(self.journal_wait);
+        [self.until, self.answers_until, self.heard_until, late].into_iter().flatten().min()
     }
 
     /// Moves what can be moved; true if anything was.
-    pub(super) fn poll(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) -> bool {
-        let mut moved = self.poll_dial(cx, engine, clock);
-        moved |= self.poll_side(cx, engine, clock, Side::Host);
-        moved |= self.write(cx, engine, clock);
-        moved |= self.poll_side(cx, engine, clock, Side::Producer);
-        moved |= self.write(cx, engine, clock);
-        self.attend(engine, clock);
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>, core: &mut Core) -> bool {
+        self.pass_late();
+        let mut moved = self.poll_dial(cx, core);
+        moved |= self.poll_side(cx, core, Side::Host);
+        moved |= self.write(cx, core);
+        moved |= self.poll_side(cx, core, Side::Producer);
+        moved |= self.write(cx, core);
+        self.attend(core);
         moved
     }
 
     /// What needs no look for each message: the child, and how the session ends.
-    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) {
+    pub(super) fn poll_end(&mut self, cx: &mut Context<'_>, core: &mut Core) {
         if let Some(child) = &mut self.child
             && self.exited.is_none()
             && let Poll::Ready(status) = Pin::new(&mut child.exited).poll(cx)
@@ -135,10 +149,10 @@ impl Session {
             self.exited = Some(status.unwrap_or(Status::Unknown));
             self.heard_until = Some(Instant::now() + LAST_WORDS);
         }
-        self.conclude(engine, clock);
+        self.conclude(core);
     }
 
-    fn poll_dial(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) -> bool {
+    fn poll_dial(&mut self, cx: &mut Context<'_>, core: &mut Core) -> bool {
         let Road::Dialing(dial) = &mut self.way else { return false };
         let Poll::Ready(reached) = dial.as_mut().poll(cx) else { return false };
         self.way = Road::Up;
@@ -153,8 +167,8 @@ impl Session {
                 self.exchange.unreachable(&reason);
                 self.producer.input = Way::Broken;
                 self.producer.output = Way::Broken;
-                self.carry();
-                self.close(engine, clock);
+                self.carry(core);
+                self.close(core);
             }
         }
         true
@@ -170,56 +184,72 @@ impl Session {
     /// Contract 3.6: what is for a peer that does not read is not read from the other; what is for the other
     /// goes on, but for a peer that leaves our own answers to it unread.
     fn may_read(&self, side: Side) -> bool {
+        // Contract 7.6: what comes after a message that waits for the journal waits with it.
+        if self.waiting.blocks(side) {
+            return false;
+        }
         match side {
             Side::Host => !self.producer.outbox.is_full() && !self.host.is_deaf(),
-            Side::Producer => !self.host.outbox.is_full() && !self.producer.is_deaf(),
+            Side::Producer => {
+                !self.is_congested()
+                    && !self.producer.is_deaf()
+                    && self.waiting.bytes(Side::Producer) < OUTBOX_BYTES
+            }
         }
     }
 
-    fn poll_side(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock, side: Side) -> bool {
+    /// The way to the host takes no more.
+    fn is_congested(&self) -> bool {
+        self.host.outbox.is_full() || self.waiting.bytes(Side::Host) >= OUTBOX_BYTES
+    }
+
+    fn poll_side(&mut self, cx: &mut Context<'_>, core: &mut Core, side: Side) -> bool {
         if side == Side::Producer && matches!(self.way, Road::Dialing(_)) {
             return false;
         }
-        let now = clock.now();
+        let now = core.clock.now();
         for turn in 0..TURN {
-            if !self.may_read(side) {
+            if !self.may_read(side) || (side == Side::Producer && core.is_behind()) {
                 return turn > 0;
             }
             match self.link(side).poll_frame(cx, turn == 0) {
                 Came::Nothing => return turn > 0,
                 Came::End => {
-                    self.close(engine, clock);
+                    self.close(core);
                     return true;
                 }
                 Came::Frame(Frame::Line(line)) => match side {
-                    Side::Host => self.exchange.from_host(engine, now, line),
-                    Side::Producer => self.exchange.from_producer(engine, now, line),
+                    Side::Host => self.exchange.from_host(&mut core.engine, now, line),
+                    Side::Producer => self.exchange.from_producer(&mut core.engine, now, line),
                 },
                 Came::Frame(Frame::TooLong(head)) => {
-                    self.exchange.overlong(engine, now, side, &head, self.limit);
+                    self.exchange.overlong(&mut core.engine, now, side, &head, self.limit);
                 }
             }
-            self.carry();
+            self.carry(core);
         }
         true
     }
 
     /// Carries out what the exchange wants done.
-    fn carry(&mut self) {
+    fn carry(&mut self, core: &mut Core) {
         while let Some(deed) = self.exchange.poll() {
             match deed {
-                Deed::Send { to, line, after, forward, ours } => {
-                    let link = self.link(to);
-                    link.outbox.push(&line, after, forward);
-                    if ours {
-                        link.told_bytes += line.wire().len();
+                Deed::Send { to, line, after, forward, ours, instead } => {
+                    let kind = match forward {
+                        Some(number) => Kind::Forward(number),
+                        None if ours => Kind::Answer(instead),
+                        None => Kind::Pass(Instant::now()),
+                    };
+                    match after.filter(|_| !core.is_durable(after)) {
+                        None => self.queue(to, &line, forward, ours),
+                        Some(after) if core.is_lost() => self.give_up(Gated { after, to, line, kind }),
+                        Some(after) => self.waiting.push(Gated { after, to, line, kind }),
                     }
                 }
-                // Until there is a journal, a step is as durable as the process.
-                Deed::Commit(seq) => {
-                    self.host.outbox.durable(seq);
-                    self.producer.outbox.durable(seq);
-                }
+                Deed::Commit(step) => core.commit(step),
+                Deed::Read { ticket, receipt } => core.read(ticket, receipt),
+                Deed::Resolved { request, result, after } => core.resolved(request, result, after),
                 Deed::Noise { from, head, why } => {
                     super::log_noise(from.as_str(), &why, &head);
                 }
@@ -227,19 +257,108 @@ impl Session {
         }
     }
 
-    pub(super) fn tell(&mut self, engine: &mut Engine, clock: &Clock, input: Input) {
-        self.exchange.tell(engine, clock.now(), input);
-        self.carry();
+    fn queue(&mut self, to: Side, line: &Line, forward: Option<u64>, ours: bool) {
+        let link = self.link(to);
+        link.outbox.push(line, forward);
+        if ours {
+            link.told_bytes += line.wire().len();
+        }
     }
 
-    fn write(&mut self, cx: &mut Context<'_>, engine: &mut Engine, clock: &Clock) -> bool {
+    /// More is on disk: what waited for it goes.
+    pub(super) fn release(&mut self, core: &Core) {
+        while let Some(gated) = self.waiting.due(core.durable) {
+            let (forward, ours) = match gated.kind {
+                Kind::Forward(number) => (Some(number), false),
+                Kind::Answer(_) => (None, true),
+                Kind::Pass(_) => (None, false),
+            };
+            self.queue(gated.to, &gated.line, forward, ours);
+        }
+    }
+
+    /// A commit failed: what waited for it never happened (contract 9.1).
+    pub(super) fn revoke(&mut self) {
+        while let Some(gated) = self.waiting.take() {
+            self.give_up(gated);
+        }
+    }
+
+    /// What a line is whose step does not become durable.
+    fn give_up(&mut self, gated: Gated) {
+        match gated.kind {
+            Kind::Answer(Some(instead)) => self.queue(gated.to, &instead, None, true),
+            // A refusal, or an answer of the host's, rests on nothing that is lost.
+            Kind::Answer(None) => self.queue(gated.to, &gated.line, None, true),
+            Kind::Pass(_) => self.queue(gated.to, &gated.line, None, false),
+            Kind::Forward(_) => {}
+        }
+    }
+
+    /// What has waited for the journal long enough goes without it (contract 7.6).
+    fn pass_late(&mut self) {
+        let now = Instant::now();
+        if self.waiting.deadline(self.journal_wait).is_none_or(|at| at > now) {
+            return;
+        }
+        let Some(before) = now.checked_sub(self.journal_wait) else { return };
+        for gated in self.waiting.late(before) {
+            self.exchange.went_ahead();
+            if !std::mem::replace(&mut self.ahead, true) {
+                tracing::warn!(
+                    wait_ms = self.journal_wait.as_millis() as u64,
+                    "the journal is slow: what passes waits for it no longer, and goes ahead of held work"
+                );
+            }
+            self.queue(gated.to, &gated.line, None, false);
+        }
+    }
+
+    /// A receipt that was asked for.
+    pub(super) fn recall(&mut self, core: &mut Core, ticket: u64, row: Option<&[u8]>) {
+        let receipt = row.and_then(|row| ReceiptRow::decode(0, row).ok());
+        self.exchange.read(ticket, receipt);
+        self.carry(core);
+    }
+
+    /// The engine has wishes that no input of this session brought about.
+    pub(super) fn carry_out(&mut self, core: &mut Core) {
+        self.exchange.carry_out(&mut core.engine);
+        self.carry(core);
+    }
+
+    /// One side ended: nothing more is answered or released in it.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Where the host is.
+    pub(super) fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Nothing is left for a side.
+    fn is_flushed(&self, side: Side) -> bool {
+        let link = match side {
+            Side::Host => &self.host,
+            Side::Producer => &self.producer,
+        };
+        link.output != Way::Open || (link.outbox.is_empty() && self.waiting.bytes(side) == 0)
+    }
+
+    pub(super) fn tell(&mut self, core: &mut Core, input: Input) {
+        self.exchange.tell(&mut core.engine, core.clock.now(), input);
+        self.carry(core);
+    }
+
+    fn write(&mut self, cx: &mut Context<'_>, core: &mut Core) -> bool {
         let mut moved = self.host.poll_write(cx);
         while let Some(event) = self.host.outbox.event() {
             let input = match event {
                 Event::Started(number) => Input::HandedOver(number),
                 Event::Written(number) => Input::Written(number),
             };
-            self.tell(engine, clock, input);
+            self.tell(core, input);
         }
         if matches!(self.way, Road::Up) {
             moved |= self.producer.poll_write(cx);
@@ -248,21 +367,21 @@ impl Session {
     }
 
     /// Tells the engine when the way to the host is full, and whether the host is being read.
-    fn attend(&mut self, engine: &mut Engine, clock: &Clock) {
-        let congested = self.host.outbox.is_full();
+    fn attend(&mut self, core: &mut Core) {
+        let congested = self.is_congested();
         if congested != self.congested {
             self.congested = congested;
-            self.tell(engine, clock, Input::Congested(congested));
+            self.tell(core, Input::Congested(congested));
         }
         let reading = self.may_read(Side::Host);
         if reading != self.reading {
             self.reading = reading;
-            self.tell(engine, clock, Input::Reading(reading));
+            self.tell(core, Input::Reading(reading));
         }
     }
 
     /// One side ended: nothing more is answered or released in this session.
-    pub(super) fn close(&mut self, engine: &mut Engine, clock: &Clock) {
+    pub(super) fn close(&mut self, core: &mut Core) {
         if !self.closed {
             self.closed = true;
             // What was not handed over is held again (contract 7.4), so it must not leave any more.
@@ -270,16 +389,23 @@ impl Session {
             for number in unsent {
                 self.host.outbox.withdraw(number);
             }
-            self.exchange.end(engine, clock.now());
-            self.carry();
+            for gated in self.waiting.end() {
+                match gated.kind {
+                    // It is held again, too.
+                    Kind::Forward(_) => {}
+                    Kind::Answer(_) | Kind::Pass(_) => self.queue(gated.to, &gated.line, None, false),
+                }
+            }
+            self.exchange.end(&mut core.engine, core.clock.now());
+            self.carry(core);
         }
     }
 
     /// Half-closes pass on, and the session is over when both sides are done, or one is gone.
-    fn conclude(&mut self, engine: &mut Engine, clock: &Clock) {
+    fn conclude(&mut self, core: &mut Core) {
         let now = Instant::now();
         if self.host.output == Way::Broken || self.producer.output == Way::Broken {
-            self.close(engine, clock);
+            self.close(core);
         }
         if self.heard_until.is_some() && !self.may_read(Side::Producer) {
             // We do not listen while the host has no room: that is not the time meant.
@@ -289,7 +415,7 @@ impl Session {
             self.heard_until = None;
             if self.producer.input == Way::Open {
                 self.producer.input = Way::Closed;
-                self.close(engine, clock);
+                self.close(core);
             }
         }
         if !self.closed {
@@ -299,10 +425,10 @@ impl Session {
         let producer_gone = self.producer.input == Way::Broken
             || self.producer.output == Way::Broken
             || (self.exited.is_some() && self.producer.input != Way::Open);
-        if self.host.input != Way::Open && self.producer.is_flushed() && matches!(self.way, Road::Up) {
+        if self.host.input != Way::Open && self.is_flushed(Side::Producer) && matches!(self.way, Road::Up) {
             self.producer.close_output();
         }
-        if self.producer.input != Way::Open && self.host.is_flushed() && matches!(self.way, Road::Up) {
+        if self.producer.input != Way::Open && self.is_flushed(Side::Host) && matches!(self.way, Road::Up) {
             self.host.close_output();
         }
         let mut host_done = host_gone;
@@ -321,10 +447,11 @@ impl Session {
         }
         let late = self.until.is_some_and(|until| now >= until);
         let both = self.host.input != Way::Open && self.producer.input != Way::Open;
-        let flushed = self.host.is_flushed() && self.producer.is_flushed();
-        self.over = (both && flushed)
-            || (host_gone && self.producer.is_flushed())
-            || (producer_gone && self.host.is_flushed())
+        let host_flushed = self.is_flushed(Side::Host);
+        let producer_flushed = self.is_flushed(Side::Producer);
+        self.over = (both && host_flushed && producer_flushed)
+            || (host_gone && producer_flushed)
+            || (producer_gone && host_flushed)
             || late;
     }
 
@@ -338,8 +465,8 @@ impl Session {
 
     /// Ends the session now: a newer one takes its place, or the program stops. What is left to be written
     /// is written by a task of its own, bounded in time.
-    pub(super) fn retire(mut self, engine: &mut Engine, clock: &Clock) -> Retired {
-        self.close(engine, clock);
+    pub(super) fn retire(mut self, core: &mut Core) -> Retired {
+        self.close(core);
         self.end_child();
         let tally = *self.exchange.tally();
         let (host, producer) = (self.host, self.producer);

@@ -17,7 +17,7 @@ fn mode(mode: config::Mode) -> Mode {
 }
 
 /// The engine's settings.
-pub fn settings(producer: &config::Producer) -> Settings {
+pub fn settings(producer: &config::Producer, max_dead_letters: usize) -> Settings {
     let (coalesce, limits) = (&producer.coalesce, &producer.limits);
     Settings {
         expires_after_ms: producer.expires_after_ms,
@@ -55,6 +55,8 @@ pub fn settings(producer: &config::Producer) -> Settings {
         in_flight: limits.in_flight,
         max_content_bytes: limits.max_content_bytes,
         retry_after_ms: producer.refusals.retry_after_ms,
+        store_uncoalesced: producer.forward.uncoalesced == config::Uncoalesced::Store,
+        max_dead_letters,
     }
 }
 
@@ -71,5 +73,6 @@ pub fn terms(producer: &config::Producer) -> Terms {
         mode: mode(producer.coalesce.mode),
         retry_window_ms: producer.coalesce.retry_window_ms,
         max_content_bytes: producer.limits.max_content_bytes,
+        retry_after_ms: producer.refusals.retry_after_ms,
     }
 }

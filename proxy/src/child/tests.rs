@@ -68,7 +68,7 @@ async fn assert_gone(pid: i32) {
 async fn it_is_spoken_to_and_ends_with_its_input() {
     let (mut child, mut connection) = start("cat; exit 3");
     let mut outbox = Outbox::default();
-    outbox.push(&Line::from_text(b"hello"), None, None);
+    outbox.push(&Line::from_text(b"hello"), None);
     connection.writer.write(&mut outbox).await.unwrap();
     connection.writer.close_write();
     assert_eq!(text(&mut connection).await, "hello\n");

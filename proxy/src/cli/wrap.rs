@@ -52,8 +52,7 @@ fn bare(name: &str, env: Env<'_>) -> Result<Config, u8> {
         );
         return Err(exit::STATE);
     };
-    let (producer, telemetry) = config::defaults(name);
-    Ok(Config { state_dir, admin: None, telemetry, producers: vec![producer] })
+    Ok(config::bare(name, state_dir))
 }
 
 /// The producer of that name. If there is none of it, or no name is given: the only one, unless the name

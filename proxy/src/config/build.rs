@@ -8,8 +8,8 @@ use super::Purpose;
 use super::endpoint::{Authority, Endpoint, Side};
 use super::errors::Faults;
 use super::model::{
-    Admin, Coalesce, Command, Config, Dedup, Host, InDoubt, Limits, Listen, LogFormat, LogLevel, Mode, Peer,
-    Position, Producer, Profile, Refusals, Telemetry,
+    Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
+    Mode, Peer, Position, Producer, Profile, Refusals, Telemetry, Uncoalesced,
 };
 use super::read::{Section, Text};
 use super::rule;
@@ -57,7 +57,15 @@ impl Builder<'_, '_> {
         let producers: Vec<Producer> = sections.iter().map(|s| self.producer(s)).collect();
         self.names(sections);
         self.addresses(admin.as_ref(), sections, &producers);
-        Config { state_dir, admin, telemetry, producers }
+        Config {
+            state_dir,
+            max_journal_bytes: unsigned(file, "max_journal_bytes"),
+            max_dead_letters: unsigned(file, "max_dead_letters") as usize,
+            journal_wait_ms: unsigned(file, "journal_wait_ms"),
+            admin,
+            telemetry,
+            producers,
+        }
     }
 
     pub(super) fn telemetry(&mut self, section: &Section) -> Telemetry {
@@ -127,6 +135,7 @@ impl Builder<'_, '_> {
             connect_timeout_ms: unsigned(section, "connect_timeout_ms"),
             host: host(&section.sub("host"), self.purpose),
             coalesce: coalesce(&section.sub("coalesce")),
+            forward: forward(&section.sub("forward")),
             limits: limits(&section.sub("limits")),
             refusals: self.refusals(&section.sub("refusals")),
         }
@@ -326,6 +335,10 @@ fn coalesce(section: &Section) -> Coalesce {
         retry_window_ms: unsigned(section, "retry_window_ms"),
         render_timeout_ms: unsigned(section, "render_timeout_ms"),
     }
+}
+
+fn forward(section: &Section) -> Forward {
+    Forward { uncoalesced: chosen(section, "uncoalesced", Uncoalesced::named, Uncoalesced::Pass) }
 }
 
 fn limits(section: &Section) -> Limits {

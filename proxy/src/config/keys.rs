@@ -3,7 +3,7 @@
 //! The reader, the schema and the effective configuration are all made from this table, so that they
 //! cannot disagree. A later key is a line here and a field of the model.
 
-use super::model::{Dedup, InDoubt, LogFormat, LogLevel, Mode, Position, Profile};
+use super::model::{Dedup, InDoubt, LogFormat, LogLevel, Mode, Position, Profile, Uncoalesced};
 
 /// What a value looks like.
 #[derive(Debug)]
@@ -72,6 +72,12 @@ const LARGEST_MESSAGE_BYTES: i64 = 1 << 30;
 /// Under this the handshake itself would not pass.
 const SMALLEST_MESSAGE_BYTES: i64 = 1024;
 const LARGEST_STORE_BYTES: i64 = 1 << 40;
+/// Under this the journal would be full before it held anything.
+const SMALLEST_JOURNAL_BYTES: i64 = 1 << 20;
+/// A message that waits longer than this for the disk is a connection that hangs.
+const LONGEST_WAIT_MS: i64 = 60_000;
+/// Dead letters are kept with their content.
+const MOST_DEAD_LETTERS: i64 = 1_000_000;
 
 use self::Fallback::{Absent, Flag, Integer, List, Number, Required, Text};
 
@@ -82,6 +88,24 @@ pub(super) static FILE: &[Key] = &[
         Shape::Path,
         Absent,
         "Folder of the journal. Default: $XDG_STATE_HOME/mcpl-sidecar, else ~/.local/state/mcpl-sidecar.",
+    ),
+    key(
+        "max_journal_bytes",
+        Shape::Integer(SMALLEST_JOURNAL_BYTES, LARGEST_STORE_BYTES),
+        Integer(2_147_483_648),
+        "Size of the journal on disk; past it new work is unavailable.",
+    ),
+    key(
+        "max_dead_letters",
+        Shape::Integer(0, MOST_DEAD_LETTERS),
+        Integer(10_000),
+        "Dead letters kept whole; past it the oldest keep only what identifies them.",
+    ),
+    key(
+        "journal_wait_ms",
+        Shape::Integer(0, LONGEST_WAIT_MS),
+        Integer(250),
+        "How long a message that must not overtake held work waits for the disk, at most.",
     ),
     key("admin", Shape::Table(ADMIN), Absent, "The admin listener; absent: none."),
     key(
@@ -137,6 +161,7 @@ pub(super) static PRODUCER: &[Key] = &[
     ),
     key("host", Shape::Table(HOST), Absent, "What is known of the host."),
     key("coalesce", Shape::Table(COALESCE), Absent, "What is held, and when it is released."),
+    key("forward", Shape::Table(FORWARD), Absent, "What becomes of events that are not coalesced."),
     key("limits", Shape::Table(LIMITS), Absent, "Rates and sizes."),
     key("refusals", Shape::Table(REFUSALS), Absent, "How the host's refusals are read."),
 ];
@@ -212,6 +237,13 @@ static COALESCE: &[Key] = &[
         "How long a render may take before the fallback is used.",
     ),
 ];
+
+static FORWARD: &[Key] = &[key(
+    "uncoalesced",
+    Shape::Choice(Uncoalesced::NAMES),
+    Text("pass"),
+    "pass: the host answers them; store: accepted into the journal and delivered as held work is.",
+)];
 
 static LIMITS: &[Key] = &[
     key("rate_per_s", RATE, Number(0.0), "New work admitted a second; 0: unlimited."),

@@ -17,6 +17,12 @@ use super::endpoint::{Authority, Endpoint};
 pub struct Config {
     /// Where the journal and the lock lie; absolute, or relative to the working directory if the file was.
     pub state_dir: PathBuf,
+    /// Size of the journal on disk, in bytes; past it new work is `unavailable` (contract 9.5).
+    pub max_journal_bytes: u64,
+    /// Dead letters kept whole; past it the oldest keep only what identifies them (contract 9.5).
+    pub max_dead_letters: usize,
+    /// How long a message that must not overtake held work waits for the disk, in ms (contract 7.6).
+    pub journal_wait_ms: u64,
     /// The admin listener; `None`: there is none.
     pub admin: Option<Admin>,
     /// Logs and the exporter.
@@ -62,6 +68,8 @@ pub struct Producer {
     pub host: Host,
     /// Coalescing and release.
     pub coalesce: Coalesce,
+    /// What becomes of events that are not coalesced.
+    pub forward: Forward,
     /// Rates and sizes.
     pub limits: Limits,
     /// How refusals are read.
@@ -144,6 +152,13 @@ pub struct Coalesce {
     pub retry_window_ms: u64,
     /// How long a render may take before the fallback is used.
     pub render_timeout_ms: u64,
+}
+
+/// `[producer.forward]`: events that are not coalesced (contract 13.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forward {
+    /// Who accepts them.
+    pub uncoalesced: Uncoalesced,
 }
 
 /// `[producer.limits]`: rates and sizes (contract 8.7, 8.8).
@@ -291,6 +306,16 @@ choice! {
         Always = "always",
         /// Leave `coalesce` and the host's advertisement alone.
         Off = "off",
+    }
+}
+
+choice! {
+    /// `forward.uncoalesced`: who accepts an event that is not coalesced.
+    Uncoalesced {
+        /// The host: it passes through, and the host's answer is the answer.
+        Pass = "pass",
+        /// The sidecar: it is journaled, answered `accepted`, and delivered as held work is.
+        Store = "store",
     }
 }
 

@@ -28,6 +28,9 @@ const LEAST: &str = "[[producer]]\nname = \"main\"\nlisten = \"stdio\"\ncommand 
 /// The sample of the contract: every key, each with the value it has by default where it has one.
 const WHOLE: &str = r#"
 state_dir = "state"
+max_journal_bytes = 2147483648
+max_dead_letters = 10000
+journal_wait_ms = 250
 [admin]
 listen = "127.0.0.1:9464"
 token_file = "admin.token"
@@ -61,6 +64,8 @@ max_subjects = 65536
 max_held_bytes = 67108864
 retry_window_ms = 3600000
 render_timeout_ms = 5000
+[producer.forward]
+uncoalesced = "pass"
 [producer.limits]
 rate_per_s = 0
 burst = 0
@@ -92,10 +97,15 @@ fn a_file_that_says_next_to_nothing_has_the_documented_defaults() {
     let (least, whole) = (&config.producers[0], &whole.producers[0]);
     assert_eq!(least.host, Host { dedup: None, ..whole.host.clone() });
     assert_eq!(least.coalesce, whole.coalesce);
-    assert_eq!(least.limits, whole.limits);
+    assert_eq!((&least.limits, &least.forward), (&whole.limits, &whole.forward));
+    assert_eq!(least.forward.uncoalesced, Uncoalesced::Pass);
     assert_eq!((least.expires_after_ms, least.connect_timeout_ms), (0, 30_000));
     assert_eq!(least.refusals, Refusals { retry_after_ms: 1000, rules: Vec::new() });
     assert_eq!(config.state_dir, Path::new("/home/op/.local/state/mcpl-sidecar"));
+    assert_eq!(
+        (config.max_journal_bytes, config.max_dead_letters, config.journal_wait_ms),
+        (2 << 30, 10_000, 250)
+    );
     assert_eq!(config.admin, None);
     assert_eq!(
         config.telemetry,
@@ -132,6 +142,16 @@ fn every_key_is_read() {
 }
 
 #[test]
+fn the_journals_keys_are_read() {
+    let text = format!(
+        "max_journal_bytes = 1048576\nmax_dead_letters = 0\njournal_wait_ms = 0\n{LEAST}forward.uncoalesced = 'store'\n"
+    );
+    let config = read(&text).unwrap().config;
+    assert_eq!((config.max_journal_bytes, config.max_dead_letters, config.journal_wait_ms), (1 << 20, 0, 0));
+    assert_eq!(config.producers[0].forward.uncoalesced, Uncoalesced::Store);
+}
+
+#[test]
 fn a_variable_stands_for_its_value_in_any_string() {
     let text = "[[producer]]\nname = \"main\"\nlisten = \"stdio\"\nconnect = \"tcp://127.0.0.1:${PORT}\"\n";
     let config = read(text).unwrap().config;
@@ -148,8 +168,9 @@ fn wrap_needs_no_addresses_and_resends_what_is_in_doubt() {
     assert!(loaded.effective().contains("in_doubt = \"resend\""));
     let held = wrap("[[producer]]\nname = \"main\"\nhost.in_doubt = \"hold\"\n");
     assert_eq!(held.config.producers[0].host.in_doubt, InDoubt::Hold);
-    let (bare, telemetry) = defaults("main");
-    assert_eq!((&bare, &telemetry), (&loaded.config.producers[0], &loaded.config.telemetry));
+    let (producer, telemetry) = defaults("main");
+    assert_eq!((&producer, &telemetry), (&loaded.config.producers[0], &loaded.config.telemetry));
+    assert_eq!(bare("main", loaded.config.state_dir.clone()), loaded.config);
 }
 
 #[test]

@@ -15,9 +15,10 @@ use super::host::{Given, Host};
 use super::peer;
 use super::producer::Producer;
 use super::script::{Event, Scene, Step};
-use crate::binding::{Binding, Entrance};
+use crate::binding::{Binding, Entrance, Ground};
 use crate::config::{self, Purpose};
 use crate::exchange::Tally;
+use crate::journal::{Journal, OpenFault};
 use crate::transport::Connection;
 
 /// The producer sends again what it may, where it is told a time up to this.
@@ -34,6 +35,9 @@ pub(super) enum Mishap {
     /// The settings do not validate.
     #[error("{0}")]
     Settings(#[from] config::Errors),
+    /// Its journal, which is in memory only, cannot be had.
+    #[error("{0}")]
+    Journal(#[from] OpenFault),
     /// A task of it panicked.
     #[error("a part of the demonstration failed: {0}")]
     Task(#[from] tokio::task::JoinError),
@@ -91,7 +95,13 @@ pub(super) async fn with(script: &[Scene]) -> Result<Played, Mishap> {
     let Some(producer) = config.producers.into_iter().next() else {
         return Err(io::Error::other("its settings name no producer").into());
     };
-    let sidecar = tokio::task::spawn_local(Binding::new(producer, entrance, heard).serve());
+    let ledger = Journal::memory().ledger(&producer.name)?;
+    let ground = Ground {
+        ledger,
+        journal_wait: Duration::from_millis(config.journal_wait_ms),
+        max_dead_letters: config.max_dead_letters,
+    };
+    let sidecar = tokio::task::spawn_local(Binding::open(producer, entrance, heard, ground)?.serve());
     let (stream, _) = listener.accept().await?;
     let mut played = play(script, host, stream).await?;
     let outcome = sidecar.await?;

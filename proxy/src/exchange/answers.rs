@@ -11,7 +11,7 @@ use mcpl_policy::{Engine, Input, Now};
 use super::events::with_messages;
 use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
-use super::{Deed, Exchange, Own, Side};
+use super::{Deed, Exchange, Gate, Own, Side};
 
 /// The size over which one profile knows a cap of the host (contract 8.10); smaller content is not measured.
 const MEASURED_BYTES: usize = 1 << 20;
@@ -67,7 +67,7 @@ impl Exchange {
             (None, Some(text)) => Course::Rewritten(Line::from_vec(text)),
             (Some(batch), text) => {
                 let text = text.unwrap_or_else(|| line.text().to_vec());
-                self.answer_in_batch(batch, &text, None);
+                self.answer_in_batch(batch, &text, &Gate::default());
                 Course::Taken
             }
         }
@@ -227,7 +227,7 @@ impl Exchange {
         self.own.insert(wire, Own::Apart { parcel: number, parts, then });
         let id = format!("{}{wire}", self.prefix);
         let line = answer::request(&id, Lane::Channel.method(), &params);
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after: None, forward: None, ours: false });
+        self.deeds.push_back(Deed::pass(Side::Host, line, None));
     }
 
     /// The host answered messages that were sent apart.

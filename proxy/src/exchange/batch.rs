@@ -9,7 +9,7 @@ use mcpl_policy::engine::Stance;
 use mcpl_policy::{Engine, Now};
 
 use super::routes::{Course, MAX_ELEMENTS, Reading, is_read};
-use super::{Deed, Exchange, Side};
+use super::{Deed, Exchange, Gate, Side};
 
 /// Batches being answered at once for each session; past it a batch with events is refused.
 pub const MAX_BATCHES: usize = 1024;
@@ -21,6 +21,8 @@ struct Batch {
     of: Side,
     waits_for: usize,
     answers: Vec<u8>,
+    /// The same with what is told should a step not become durable; kept from the first such element on.
+    instead: Option<Vec<u8>>,
     /// The elements are all known, so that it may be answered.
     sealed: bool,
     after: Option<u64>,
@@ -31,7 +33,7 @@ pub(super) struct Whole {
     pub(super) to: Side,
     pub(super) line: Line,
     /// The step it waits for.
-    pub(super) after: Option<u64>,
+    pub(super) gate: Gate,
 }
 
 /// The batches whose answer the sidecar puts together.
@@ -47,7 +49,8 @@ impl Batches {
             return None;
         }
         self.next += 1;
-        let batch = Batch { of, waits_for: 0, answers: Vec::new(), sealed: false, after: None };
+        let batch =
+            Batch { of, waits_for: 0, answers: Vec::new(), instead: None, sealed: false, after: None };
         self.open.insert(self.next, batch);
         Some(self.next)
     }
@@ -69,12 +72,17 @@ impl Batches {
 
     /// The answer to one element, as a whole response. The whole answer, if it is complete, and the step it
     /// waits for.
-    pub(super) fn answer(&mut self, number: u64, response: &[u8], after: Option<u64>) -> Option<Whole> {
+    pub(super) fn answer(&mut self, number: u64, response: &[u8], gate: &Gate) -> Option<Whole> {
         let batch = self.open.get_mut(&number)?;
-        batch.answers.push(if batch.answers.is_empty() { b'[' } else { b',' });
-        batch.answers.extend_from_slice(response);
+        if gate.instead.is_some() && batch.instead.is_none() {
+            batch.instead = Some(batch.answers.clone());
+        }
+        if let Some(instead) = &mut batch.instead {
+            add_element(instead, gate.instead.as_ref().map_or(response, Line::text));
+        }
+        add_element(&mut batch.answers, response);
         batch.waits_for = batch.waits_for.saturating_sub(1);
-        batch.after = batch.after.max(after);
+        batch.after = batch.after.max(gate.after);
         self.finish(number)
     }
 
@@ -88,7 +96,12 @@ impl Batches {
             return None;
         }
         batch.answers.push(b']');
-        Some(Whole { to: batch.of, line: Line::from_vec(batch.answers), after: batch.after })
+        let instead = batch.instead.map(|mut instead| {
+            instead.push(b']');
+            Line::from_vec(instead)
+        });
+        let gate = Gate { after: batch.after, instead };
+        Some(Whole { to: batch.of, line: Line::from_vec(batch.answers), gate })
     }
 }
 
@@ -105,7 +118,11 @@ impl Exchange {
             let why =
                 format!("a batch with events takes {MAX_ELEMENTS} elements, and {MAX_BATCHES} wait at once");
             self.tally.refused += 1;
-            return self.send(from, answer::error(b"null", code::INVALID_REQUEST, &why, None), None);
+            return self.send(
+                from,
+                answer::error(b"null", code::INVALID_REQUEST, &why, None),
+                Gate::default(),
+            );
         }
         let elements: Vec<Bytes> = raw::elements(line.text()).map(|element| line.slice(element)).collect();
         let mut gate = None;
@@ -125,7 +142,7 @@ impl Exchange {
             // A release that this element brought about goes behind what came before it (contract 7.1a).
             if left.iter().any(Option::is_some) && self.releases_since(before) {
                 let line = array(left.iter_mut().filter_map(Option::take));
-                let earlier = Deed::Send { to: from.other(), line, after: gate, forward: None, ours: false };
+                let earlier = Deed::pass(from.other(), line, gate);
                 self.tally.passed += 1;
                 self.deeds.insert(before, earlier);
             }
@@ -148,7 +165,7 @@ impl Exchange {
         if let Some(batch) = batch
             && let Some(whole) = self.batches.seal(batch)
         {
-            self.send(whole.to, whole.line, whole.after);
+            self.send(whole.to, whole.line, whole.gate);
         }
     }
 
@@ -169,11 +186,16 @@ impl Exchange {
     }
 
     /// The answer to one element of a batch.
-    pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], after: Option<u64>) {
-        if let Some(whole) = self.batches.answer(batch, response, after) {
-            self.send(whole.to, whole.line, whole.after);
+    pub(super) fn answer_in_batch(&mut self, batch: u64, response: &[u8], gate: &Gate) {
+        if let Some(whole) = self.batches.answer(batch, response, gate) {
+            self.send(whole.to, whole.line, whole.gate);
         }
     }
+}
+
+fn add_element(array: &mut Vec<u8>, element: &[u8]) {
+    array.push(if array.is_empty() { b'[' } else { b',' });
+    array.extend_from_slice(element);
 }
 
 /// Messages as an array.

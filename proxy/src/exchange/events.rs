@@ -9,7 +9,7 @@ use mcpl_policy::{Engine, Input, Now};
 use super::parcel::{Parcel, Part, State};
 use super::request::{Asked, Pending, Spelled};
 use super::routes::{Course, MAX_ELEMENTS};
-use super::{Exchange, MAX_KEPT_BYTES, Side};
+use super::{Exchange, Gate, MAX_KEPT_BYTES, Side};
 
 /// When to come again while too many requests wait for the host, in ms.
 const BUSY_MS: u64 = 1_000;
@@ -90,6 +90,7 @@ impl Exchange {
                 taught: Taught::of(event),
                 message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
                 content_bytes: event.content.as_ref().map_or(0, Bytes::len),
+                gated: false,
                 state,
             });
         }
@@ -178,6 +179,9 @@ impl Exchange {
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
         let state = parcel.render(at, answer);
         parcel.after = parcel.after.max(after);
+        if let Some(part) = parcel.parts.get_mut(at) {
+            part.gated = after.is_some();
+        }
         parcel.set(at, state);
     }
 
@@ -187,11 +191,13 @@ impl Exchange {
             return;
         }
         let Some(parcel) = self.drop_parcel(number) else { return };
-        let (batch, after) = (parcel.batch, parcel.after);
+        let batch = parcel.batch;
+        let unavailable = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
+        let gate = Gate { after: parcel.after, instead: parcel.instead(&unavailable) };
         let line = parcel.answer();
         match batch {
-            None => self.send(Side::Producer, line, after),
-            Some(batch) => self.answer_in_batch(batch, line.text(), after),
+            None => self.send(Side::Producer, line, gate),
+            Some(batch) => self.answer_in_batch(batch, line.text(), &gate),
         }
     }
 }

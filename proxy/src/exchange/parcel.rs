@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use mcpl_codec::{Lane, Line, Splice, answer, code, raw};
 use mcpl_policy::engine::{Answer, Outcome, Taught};
+use mcpl_policy::refusal::Ours;
 
 /// One event of a parcel.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub(super) struct Part {
     pub(super) message_id: Option<Bytes>,
     /// The bytes of its content.
     pub(super) content_bytes: usize,
+    /// Its answer waits for a step.
+    pub(super) gated: bool,
     /// The host gets it with its `coalesce` (contract 4.3).
     pub(super) coalesced: bool,
     pub(super) state: State,
@@ -77,7 +80,14 @@ impl Parcel {
     pub(super) fn render(&self, at: usize, answer: Answer) -> State {
         let message_id = self.parts.get(at).and_then(|part| part.message_id.as_deref());
         let text = match (self.lane, answer) {
-            (_, Answer::Unanswered) => return State::Lost,
+            // What a receipt says takes the place of `Again` before it comes here.
+            (_, Answer::Unanswered | Answer::Again(_)) => return State::Lost,
+            (Lane::Push, Answer::Stored) => answer::result(&self.id, b"{\"accepted\":true}").text().to_vec(),
+            (Lane::Channel, Answer::Stored) => {
+                let mut result = message_head(message_id);
+                result.extend_from_slice(b"\"accepted\":true}");
+                result
+            }
             (Lane::Push, Answer::Refused(ours)) => ours.push_answer(&self.id).text().to_vec(),
             (Lane::Channel, Answer::Refused(ours)) => ours.on_channel(message_id),
             (Lane::Push, Answer::Accepted { outcome, prior }) => {
@@ -114,6 +124,19 @@ impl Parcel {
         State::Done(text)
     }
 
+    /// What is told in place of the answer should the step it waits for not become durable: what rests on that
+    /// is `unavailable` (contract 9.1). `None` where nothing does.
+    pub(super) fn instead(&self, unavailable: &Ours) -> Option<Line> {
+        if !self.parts.iter().any(|part| part.gated) {
+            return None;
+        }
+        if self.lane == Lane::Push {
+            return Some(unavailable.push_answer(&self.id));
+        }
+        let instead = |part: &Part| part.gated.then(|| unavailable.on_channel(part.message_id.as_deref()));
+        Some(self.results(instead))
+    }
+
     /// The whole answer, once the parcel is done.
     pub(super) fn answer(self) -> Line {
         let lost = |part: &Part| matches!(part.state, State::Lost);
@@ -127,13 +150,22 @@ impl Parcel {
                 _ => answer::error(&self.id, code::SERVER_ERROR, LOST, None),
             };
         }
+        self.results(|_| None)
+    }
+
+    /// The results of a `channels/incoming`, with what `instead` has in place of a part's own.
+    fn results(&self, instead: impl Fn(&Part) -> Option<Vec<u8>>) -> Line {
         let mut result = b"{\"results\":[".to_vec();
-        for (at, part) in self.parts.into_iter().enumerate() {
+        for (at, part) in self.parts.iter().enumerate() {
             if at > 0 {
                 result.push(b',');
             }
-            match part.state {
-                State::Done(text) => result.extend_from_slice(&text),
+            if let Some(text) = instead(part) {
+                result.extend_from_slice(&text);
+                continue;
+            }
+            match &part.state {
+                State::Done(text) => result.extend_from_slice(text),
                 State::Open | State::Passed | State::Sent | State::Lost => {
                     result.extend_from_slice(&message_head(part.message_id.as_deref()));
                     result.extend_from_slice(b"\"accepted\":false,\"reason\":");

@@ -8,7 +8,7 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
 use super::request::{Asked, Pending, Spelled};
-use super::{Deed, Exchange, Side};
+use super::{Deed, Exchange, Gate, Side};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
 /// request with more is refused, for nothing of it may pass unread.
@@ -85,7 +85,7 @@ impl Exchange {
     pub(super) fn pass_on(&mut self, from: Side, line: Line) {
         self.tally.passed += 1;
         let after = self.gate.take();
-        self.deeds.push_back(Deed::Send { to: from.other(), line, after, forward: None, ours: false });
+        self.deeds.push_back(Deed::pass(from.other(), line, after));
     }
 
     /// One message, alone or an element of `batch`. `text` of `line` holds it.
@@ -141,12 +141,8 @@ impl Exchange {
             }
             (Side::Host, "inference/lifecycle") => self.lifecycle(engine, now, params),
             (Side::Host, "context/beforeInference") => {
-                let before = self.deeds.len();
                 self.tell(engine, now, Input::Assembling);
-                self.gate = self.deeds.iter().skip(before).rev().find_map(|deed| match deed {
-                    Deed::Send { after, .. } => *after,
-                    Deed::Commit(_) | Deed::Noise { .. } => None,
-                });
+                self.gate = engine.waiting_forward();
             }
             (Side::Host, "channels/open") => {
                 self.remember(from, id, Asked::Open, batch);
@@ -209,10 +205,10 @@ impl Exchange {
         self.tally.refused += 1;
         let line = answer::error(id, error, why, data);
         match batch {
-            None => self.send(from, line, None),
+            None => self.send(from, line, Gate::default()),
             Some(batch) => {
                 self.batches.expect(batch);
-                self.answer_in_batch(batch, line.text(), None);
+                self.answer_in_batch(batch, line.text(), &Gate::default());
             }
         }
     }
@@ -326,7 +322,7 @@ impl Exchange {
         match pending.batch {
             None => Course::Pass,
             Some(batch) => {
-                self.answer_in_batch(batch, line.text(), None);
+                self.answer_in_batch(batch, line.text(), &Gate::default());
                 Course::Taken
             }
         }

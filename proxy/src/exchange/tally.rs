@@ -24,6 +24,8 @@ pub struct Tally {
     pub expired: u64,
     /// Work handed over and never answered, left for an operator.
     pub in_doubt: u64,
+    /// Messages that waited for the journal in vain and went ahead of held work (contract 7.6).
+    pub ahead: u64,
 }
 
 impl Tally {
@@ -51,6 +53,8 @@ impl Tally {
                     "the host never answered for an occurrence it was given, and would not drop a repeat: in doubt"
                 );
             }
+            // What an operator did is known to them; the rest is no end.
+            _ => {}
         }
     }
 
@@ -71,17 +75,22 @@ impl AddAssign for Tally {
         self.dead += other.dead;
         self.expired += other.expired;
         self.in_doubt += other.in_doubt;
+        self.ahead += other.ahead;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt } = self;
+        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt, ahead } = self;
         write!(
             f,
             "{passed} passed, {delivered} delivered, {folded} folded, {refused} refused, {retried} retried, \
              {dead} dead letters, {expired} expired, {in_doubt} in doubt"
-        )
+        )?;
+        if *ahead > 0 {
+            write!(f, ", {ahead} went ahead of a slow journal")?;
+        }
+        Ok(())
     }
 }
 

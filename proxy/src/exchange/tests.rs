@@ -5,8 +5,11 @@ mod events;
 mod passing;
 mod splitting;
 
+use std::collections::HashMap;
+
 use bytes::Bytes;
 use mcpl_codec::{Envelope, Line, raw};
+use mcpl_policy::journal::{Change, ReceiptRow, Table};
 use mcpl_policy::{Engine, Input, Now, Settings};
 
 use super::{Deed, Exchange, Side, Terms};
@@ -23,6 +26,8 @@ struct Bench {
     host: Vec<String>,
     producer: Vec<String>,
     noise: usize,
+    /// The receipts on disk.
+    receipts: HashMap<u64, Vec<u8>>,
 }
 
 impl Bench {
@@ -38,6 +43,7 @@ impl Bench {
             host: Vec::new(),
             producer: Vec::new(),
             noise: 0,
+            receipts: HashMap::new(),
         }
     }
 
@@ -84,7 +90,19 @@ impl Bench {
             match deed {
                 Deed::Send { to: Side::Host, line, .. } => self.host.push(text(&line)),
                 Deed::Send { to: Side::Producer, line, .. } => self.producer.push(text(&line)),
-                Deed::Commit(_) => {}
+                Deed::Commit(step) => {
+                    for change in step.changes {
+                        if let Change::Put { table: Table::Receipt, id, row } = change {
+                            self.receipts.insert(id, row);
+                        }
+                    }
+                }
+                Deed::Read { ticket, receipt } => {
+                    let row =
+                        self.receipts.get(&receipt).map(|row| ReceiptRow::decode(receipt, row).unwrap());
+                    self.exchange.read(ticket, row);
+                }
+                Deed::Resolved { .. } => panic!("no operator said a word"),
                 Deed::Noise { .. } => self.noise += 1,
             }
         }

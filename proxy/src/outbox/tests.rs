@@ -1,7 +1,4 @@
-use std::time::Duration;
-
 use proptest::prelude::*;
-use tokio::time::{Instant, sleep, timeout};
 
 use super::*;
 
@@ -12,9 +9,9 @@ fn line(text: &str) -> Line {
 /// Writes what may leave, `most` bytes a call, and returns it.
 fn drain(outbox: &mut Outbox, most: usize) -> String {
     let mut out = Vec::new();
-    while outbox.is_ready() {
+    while !outbox.is_empty() {
         let copied = outbox.copy(most);
-        assert!(!copied.is_empty(), "ready, but nothing may leave");
+        assert!(!copied.is_empty(), "queued, but nothing leaves");
         outbox.wrote(copied.len());
         out.extend(copied);
     }
@@ -30,10 +27,10 @@ fn small_lines_leave_in_one_piece_and_large_ones_are_not_copied() {
     let mut outbox = Outbox::default();
     let large = line(&"x".repeat(COPY_MAX));
     for text in ["1", "2"] {
-        outbox.push(&line(text), None, None);
+        outbox.push(&line(text), None);
     }
-    outbox.push(&large, None, None);
-    outbox.push(&line("3"), None, None);
+    outbox.push(&large, None);
+    outbox.push(&line("3"), None);
     let mut slices = [IoSlice::new(&[]); 8];
     assert_eq!(outbox.slices(&mut slices), 3);
     assert_eq!(&*slices[0], b"1\n2\n");
@@ -45,8 +42,8 @@ fn small_lines_leave_in_one_piece_and_large_ones_are_not_copied() {
 fn a_small_line_does_not_keep_the_buffer_it_came_in() {
     let whole = Bytes::from(vec![b'x'; 1 << 20]);
     let mut outbox = Outbox::default();
-    outbox.queue(&whole.slice(..10), None, None);
-    outbox.queue(&whole.slice(10..20), Some(1), Some(1));
+    outbox.queue(&whole.slice(..10), None);
+    outbox.queue(&whole.slice(10..20), Some(1));
     assert!(whole.is_unique());
 }
 
@@ -54,7 +51,7 @@ fn a_small_line_does_not_keep_the_buffer_it_came_in() {
 fn full_is_from_the_limit_on_and_one_message_always_fits() {
     let mut outbox = Outbox::new(100);
     assert!(!outbox.is_full());
-    outbox.push(&line(&"x".repeat(1000)), None, None);
+    outbox.push(&line(&"x".repeat(1000)), None);
     assert!(outbox.is_full());
     assert_eq!(outbox.bytes(), 1001);
     outbox.wrote(1000);
@@ -68,42 +65,18 @@ fn tiny_lines_with_tags_are_bounded_too() {
     let mut outbox = Outbox::default();
     let mut count = 0;
     while !outbox.is_full() {
-        outbox.push(&line("1"), None, Some(count));
+        outbox.push(&line("1"), Some(count));
         count += 1;
     }
     assert!(count < 5000, "{count}");
 }
 
 #[test]
-fn a_line_that_waits_for_a_record_holds_back_what_is_behind_it() {
-    let mut outbox = Outbox::default();
-    outbox.push(&line("a"), None, None);
-    outbox.push(&line("b"), Some(7), None);
-    outbox.push(&line("c"), None, None);
-    assert_eq!(drain(&mut outbox, 1), "a\n");
-    assert_eq!(outbox.waits_for(), Some(7));
-    outbox.durable(6);
-    assert!(!outbox.is_ready());
-    outbox.durable(7);
-    assert_eq!(outbox.waits_for(), None);
-    assert_eq!(drain(&mut outbox, 1), "b\nc\n");
-}
-
-#[test]
-fn a_record_that_is_durable_already_is_no_gate() {
-    let mut outbox = Outbox::default();
-    outbox.durable(9);
-    outbox.durable(3);
-    outbox.push(&line("a"), Some(9), None);
-    assert_eq!(drain(&mut outbox, 64), "a\n");
-}
-
-#[test]
 fn the_first_and_the_last_byte_of_a_tagged_line_are_reported_once() {
     let mut outbox = Outbox::default();
-    outbox.push(&line("aa"), None, None);
-    outbox.push(&line("bb"), None, Some(1));
-    outbox.push(&line("cc"), None, Some(2));
+    outbox.push(&line("aa"), None);
+    outbox.push(&line("bb"), Some(1));
+    outbox.push(&line("cc"), Some(2));
     outbox.wrote(3);
     assert_eq!(events(&mut outbox), []);
     assert_eq!(outbox.unstarted().collect::<Vec<_>>(), [1, 2]);
@@ -120,7 +93,7 @@ fn the_first_and_the_last_byte_of_a_tagged_line_are_reported_once() {
 fn a_withdrawn_line_leaves_no_byte_and_a_started_one_cannot_be_withdrawn() {
     let mut outbox = Outbox::default();
     for (text, tag) in [("aa", 1), ("bb", 2), ("cc", 3)] {
-        outbox.push(&line(text), None, Some(tag));
+        outbox.push(&line(text), Some(tag));
     }
     outbox.wrote(1);
     assert!(!outbox.withdraw(1));
@@ -131,89 +104,33 @@ fn a_withdrawn_line_leaves_no_byte_and_a_started_one_cannot_be_withdrawn() {
     assert_eq!(events(&mut outbox), all);
 }
 
-#[test]
-fn a_failed_commit_turns_what_waits_into_something_else_in_its_place() {
-    let mut outbox = Outbox::default();
-    outbox.push(&line("before"), None, None);
-    outbox.push(&line("accepted 1"), Some(1), None);
-    outbox.push(&line("between"), None, None);
-    outbox.push(&line("forward"), Some(2), Some(5));
-    outbox.push(&line("other"), None, Some(6));
-    outbox.wrote(3);
-    let mut seen = Vec::new();
-    outbox.revoke(|gated| {
-        seen.push((gated.after, gated.tag));
-        gated.tag.is_none().then(|| line("unavailable"))
-    });
-    assert_eq!(seen, [(1, None), (2, Some(5))]);
-    assert_eq!(drain(&mut outbox, 5), "ore\nunavailable\nbetween\nother\n");
-    assert_eq!(events(&mut outbox), [Event::Started(6), Event::Written(6)]);
-    assert!(outbox.is_empty() && outbox.bytes() == 0);
-}
-
-/// A commit that takes 50 ms: what waits leaves then and not before.
-#[tokio::test(start_paused = true)]
-async fn a_slow_commit_delays_its_own_line_and_what_follows() {
-    let mut outbox = Outbox::default();
-    outbox.push(&line("a"), None, None);
-    outbox.push(&line("b"), Some(1), None);
-    assert_eq!(drain(&mut outbox, 64), "a\n");
-    let began = Instant::now();
-    let commit = async {
-        sleep(Duration::from_millis(50)).await;
-        1
-    };
-    outbox.durable(commit.await);
-    assert_eq!(drain(&mut outbox, 64), "b\n");
-    assert_eq!(began.elapsed(), Duration::from_millis(50));
-}
-
-/// A commit that never comes: the driver gives up after its time and nothing stays stuck.
-#[tokio::test(start_paused = true)]
-async fn a_commit_that_never_comes_is_given_up() {
-    let mut outbox = Outbox::default();
-    outbox.push(&line("a"), Some(1), None);
-    outbox.push(&line("b"), None, None);
-    assert!(timeout(Duration::from_millis(250), std::future::pending::<u64>()).await.is_err());
-    assert!(!outbox.is_ready());
-    outbox.revoke(|_| None);
-    assert_eq!(drain(&mut outbox, 64), "b\n");
-}
-
 proptest! {
-    /// Whatever the sizes, gates, tags and write lengths: the bytes leave in order, none before its gate,
-    /// each tag is started and written once, in order.
+    /// Whatever the sizes, tags and write lengths: the bytes leave in order, each tag is started and written
+    /// once, in order.
     #[test]
-    fn order_gates_and_tags_hold_for_any_mix(
-        lines in prop::collection::vec((0usize..9000, prop::option::of(1u64..6), any::<bool>()), 1..40),
+    fn order_and_tags_hold_for_any_mix(
+        lines in prop::collection::vec((0usize..9000, any::<bool>()), 1..40),
         steps in prop::collection::vec(1usize..20_000, 1..40),
     ) {
         let mut outbox = Outbox::default();
         let mut expected = String::new();
-        let mut gates = Vec::new();
         let mut tags = Vec::new();
-        for (number, (length, after, tagged)) in lines.into_iter().enumerate() {
+        for (number, (length, tagged)) in lines.into_iter().enumerate() {
             let text = format!("{number}{}", "x".repeat(length));
-            gates.extend(after.map(|after| (expected.len(), after)));
             let tag = tagged.then_some(number as u64);
             tags.extend(tag.iter().flat_map(|&tag| [Event::Started(tag), Event::Written(tag)]));
-            outbox.push(&line(&text), after, tag);
+            outbox.push(&line(&text), tag);
             expected.push_str(&text);
             expected.push('\n');
         }
         let mut out = Vec::new();
         let mut reported = Vec::new();
-        for durable in 0..6 {
-            outbox.durable(durable);
-            let mut steps = steps.iter().cycle();
-            while outbox.is_ready() {
-                let copied = outbox.copy(*steps.next().unwrap());
-                outbox.wrote(copied.len());
-                out.extend(copied);
-                reported.extend(std::iter::from_fn(|| outbox.event()));
-            }
-            let open = gates.iter().find(|(_, after)| *after > durable).map_or(expected.len(), |gate| gate.0);
-            prop_assert_eq!(out.len(), open);
+        let mut steps = steps.iter().cycle();
+        while !outbox.is_empty() {
+            let copied = outbox.copy(*steps.next().unwrap());
+            outbox.wrote(copied.len());
+            out.extend(copied);
+            reported.extend(std::iter::from_fn(|| outbox.event()));
         }
         prop_assert_eq!(String::from_utf8(out).unwrap(), expected);
         prop_assert_eq!(reported, tags);

@@ -45,7 +45,7 @@ async fn lines(reader: &mut Reader) -> (Vec<String>, bool) {
 fn outbox(texts: &[&str]) -> Outbox {
     let mut outbox = Outbox::default();
     for text in texts {
-        outbox.push(&Line::from_text(text.as_bytes()), None, None);
+        outbox.push(&Line::from_text(text.as_bytes()), None);
     }
     outbox
 }
@@ -138,10 +138,7 @@ async fn a_reset_is_the_peers_end_and_no_panic() {
 
 #[tokio::test]
 async fn nothing_to_write_is_done_at_once_even_on_a_closed_writer() {
-    let mut waiting = Outbox::default();
-    waiting.push(&Line::from_text(b"1"), Some(1), None);
     let mut writer = Writer::closed();
-    assert_eq!(writer.write(&mut waiting).await.unwrap(), Progress { written: 0, empty: false });
     assert_eq!(writer.write(&mut Outbox::default()).await.unwrap(), Progress { written: 0, empty: true });
 }
 

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use mcpl_policy::admission::FeatureSets;
-use mcpl_policy::engine::{Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Ticket};
+use mcpl_policy::engine::{Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Ticket, Unresolved};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 use serde_json::Value;
 
+use crate::book::Book;
 use crate::draft::Draft;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 
@@ -19,6 +20,8 @@ pub(super) enum Answered {
     Ours(Outcome, Option<String>),
     /// The host's words; the outcome where it accepted.
     Host(Option<Outcome>),
+    /// Accepted as it is, and kept.
+    Stored,
     /// Refused by us: kind, and the time of a resend.
     Refused(String, Option<u64>),
     /// No answer came.
@@ -46,6 +49,10 @@ pub(super) struct Rig {
     /// Every `eventId` handed over, in order, and `pass` for what passed.
     pub(super) told: Vec<String>,
     pub(super) fates: Vec<(String, Fate)>,
+    /// What is on disk.
+    pub(super) book: Book,
+    /// What became of an operator's words.
+    pub(super) resolved: Vec<Result<Fate, Unresolved>>,
 }
 
 pub(super) fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
@@ -66,6 +73,8 @@ impl Rig {
             out: Vec::new(),
             told: Vec::new(),
             fates: Vec::new(),
+            book: Book::default(),
+            resolved: Vec::new(),
         }
     }
 
@@ -108,9 +117,17 @@ impl Rig {
         self.engine.handle(Now { mono_ms: self.now_ms, wall_ms }, input);
         while let Some(output) = self.engine.poll() {
             match output {
-                Output::Step(_) | Output::Retrying { .. } => {}
+                Output::Retrying { .. } => {}
+                Output::Step(step) => self.book.apply(&step),
+                Output::Resolved { result, .. } => self.resolved.push(result),
                 Output::Answer { ticket, answer, .. } => {
+                    let answer = match answer {
+                        Answer::Again(number) => self.book.answer(number),
+                        answer => answer,
+                    };
                     let answered = match answer {
+                        Answer::Again(_) => unreachable!("a receipt names no other"),
+                        Answer::Stored => Answered::Stored,
                         Answer::Accepted { outcome, prior } => {
                             Answered::Ours(outcome, prior.map(String::from))
                         }

@@ -200,11 +200,12 @@ impl Oracle {
         let expected = self.expect(fact);
         for (at, output) in outputs.iter().enumerate() {
             match output {
-                Output::Step(seq) => {
-                    assert_eq!(*seq, self.seq + 1, "steps are numbered without a gap, one an input");
+                Output::Step(step) => {
+                    assert_eq!(step.seq, self.seq + 1, "steps are numbered without a gap, one an input");
                     assert!(!self.stepped, "one step an input");
-                    (self.seq, self.stepped) = (*seq, true);
+                    (self.seq, self.stepped) = (step.seq, true);
                 }
+                Output::Resolved { .. } => panic!("no operator said a word"),
                 Output::Answer { ticket, answer, after } => {
                     assert!(after.is_none_or(|after| after <= self.seq), "gated on a step that is not there");
                     self.answered(at, ticket.0, answer, *after, fact, expected);

@@ -3,12 +3,13 @@
 use bytes::Bytes;
 use mcpl_codec::Event;
 use mcpl_policy::admission::{FeatureSets, Learned};
-use mcpl_policy::engine::{Arrival, ChannelFact, GrantFact, Host, Phase, Stance, Taught, Ticket};
+use mcpl_policy::engine::{Answer, Arrival, ChannelFact, GrantFact, Host, Phase, Stance, Taught, Ticket};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 
 use super::chance::Chance;
 use super::oracle::{Fact, Oracle, Seen};
+use crate::book::Book;
 use crate::draft::Draft;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 
@@ -18,6 +19,7 @@ const EPOCH_MS: i64 = 1_767_225_600_000;
 /// One run.
 pub(super) struct World {
     engine: Engine,
+    book: Book,
     oracle: Oracle,
     chance: Chance,
     settings: Settings,
@@ -42,6 +44,7 @@ impl World {
         let kind = chance.percent(50);
         Self {
             engine: Engine::new(settings.clone(), seed),
+            book: Book::default(),
             oracle: Oracle::new(settings.clone(), tight),
             chance,
             settings,
@@ -107,7 +110,21 @@ impl World {
                 eprintln!("              -> {output:?}");
             }
             self.outputs.push(format!("{output:?}"));
-            outputs.push(output);
+            match output {
+                // What is gated on a step may come before it.
+                Output::Step(step) => {
+                    self.book.apply(&step);
+                    outputs.insert(0, Output::Step(step));
+                }
+                output => outputs.push(output),
+            }
+        }
+        for output in &mut outputs {
+            if let Output::Answer { answer, .. } = output
+                && let Answer::Again(number) = *answer
+            {
+                *answer = self.book.answer(number);
+            }
         }
         self.oracle.check(now, fact, &outputs, self.engine.load());
     }

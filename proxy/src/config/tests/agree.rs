@@ -69,8 +69,7 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
         let unknown = read(&only(&format!("{path}_x"), "1")).unwrap_err().to_string();
         assert!(unknown.contains("unknown key"), "{path}: {unknown}");
     }
-    for key in ["drain_ms", "producer.preset", "producer.subject", "producer.host.shims", "producer.forward"]
-    {
+    for key in ["drain_ms", "producer.preset", "producer.subject", "producer.host.shims"] {
         assert!(read(&only(key, "1")).unwrap_err().to_string().contains("unknown key"), "{key}");
     }
     assert!(read(&format!("{LEAST}coalesce.mode = \"observe\"")).is_err());

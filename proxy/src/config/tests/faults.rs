@@ -72,7 +72,11 @@ fn each_kind_of_error_has_its_words() {
         ),
         (
             "\"a\\nb\" = 1",
-            "5:1: unknown key `a\\nb` in [[producer]]; hint: the keys here are name, listen, command, connect, env, cwd, expires_after_ms, connect_timeout_ms, host, coalesce, limits, refusals",
+            "5:1: unknown key `a\\nb` in [[producer]]; hint: the keys here are name, listen, command, connect, env, cwd, expires_after_ms, connect_timeout_ms, host, coalesce, forward, limits, refusals",
+        ),
+        (
+            "forward.uncoalesced = 'keep'",
+            "5:23: `producer.forward.uncoalesced` cannot be \"keep\"; hint: write one of \"pass\", \"store\"",
         ),
         ("cwd = 1", "5:7: `producer.cwd` must be a string, not an integer; hint: put the value in quotes"),
         (
@@ -296,6 +300,13 @@ fn each_kind_of_error_of_a_whole_file_has_its_words() {
         (
             second("tcp://127.0.0.1:1").replace("two", "main"),
             vec!["6:8: two producers are named \"main\"; hint: give each [[producer]] a name of its own"],
+        ),
+        (
+            format!("max_journal_bytes = 1048575\njournal_wait_ms = 60001\n{LEAST}"),
+            vec![
+                "1:21: `max_journal_bytes` = 1048575 is too small; hint: write 1048576 to 1099511627776",
+                "2:19: `journal_wait_ms` = 60001 is too large; hint: write 0 to 60000",
+            ],
         ),
         (
             format!("{LEAST}[admin]\nlisten = '0.0.0.0:1'"),

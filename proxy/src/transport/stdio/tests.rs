@@ -23,7 +23,7 @@ async fn text(reader: &mut Reader) -> String {
 
 async fn say(writer: &mut Writer, text: &str) {
     let mut outbox = Outbox::default();
-    outbox.push(&Line::from_text(text.as_bytes()), None, None);
+    outbox.push(&Line::from_text(text.as_bytes()), None);
     writer.write(&mut outbox).await.unwrap();
 }
 
@@ -121,6 +121,6 @@ async fn a_host_that_is_gone_before_the_start_is_an_end() {
     drop(reader);
     let mut connection = connect(None, Some(writer)).unwrap();
     let mut outbox = Outbox::default();
-    outbox.push(&Line::from_text(b"1"), None, None);
+    outbox.push(&Line::from_text(b"1"), None);
     assert!(super::super::is_gone(&connection.writer.write(&mut outbox).await.unwrap_err()));
 }

@@ -124,6 +124,7 @@ impl Oracle {
                 self.all[at].state = State::Gone;
                 self.seen.unanswered += 1;
             }
+            Answer::Again(_) | Answer::Stored => panic!("{answer:?} of a write-through"),
             Answer::Refused(ours) => panic!("refused by us after it was put to the host: {ours:?}"),
         }
     }
@@ -146,7 +147,9 @@ impl Oracle {
                 Expected::Retry(at) => self.told_again(at, answer),
                 other => panic!("the host's words at once: {other:?}"),
             },
-            Answer::Host { .. } | Answer::Unanswered => panic!("{answer:?} at once"),
+            Answer::Host { .. } | Answer::Unanswered | Answer::Again(_) | Answer::Stored => {
+                panic!("{answer:?} at once")
+            }
         }
     }
 

@@ -62,6 +62,7 @@ impl Oracle {
                     let lost = gone.values().any(|way| way.occurrence == at && way.handed);
                     assert!(one.doubt_in.is_some() || (lost && said.is_none()), "{id} in doubt");
                 }
+                other => panic!("{id} ended as {other:?}"),
             }
         }
     }

@@ -37,6 +37,7 @@ impl Seen {
             Fate::Expired => 3,
             Fate::Dead(_) => 4,
             Fate::InDoubt => 5,
+            other => panic!("{other:?} is no end"),
         };
         self.fates[at] += 1;
     }

@@ -1,0 +1,253 @@
+//! What only an operator can settle: dead letters, and what is in doubt (contract 9.3, 9.5).
+//!
+//! Their texts are on disk only; here is what is needed to take an operator's word.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use bytes::Bytes;
+
+use super::Engine;
+use super::output::{Fate, Output};
+use super::record::{self, row};
+use super::recovery;
+use super::subject::History;
+use super::work::{Stage, Work, WorkKey};
+use crate::journal::{Change, ReceiptRow, Table, WorkRow};
+
+/// What an operator says of an occurrence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Word {
+    /// In doubt: the host has it.
+    Submitted,
+    /// In doubt: the host does not have it; it is to be given it.
+    NotSubmitted,
+    /// A dead letter, or in doubt: a fresh attempt.
+    Again,
+    /// A dead letter, or in doubt: nobody is to be given it.
+    Drop,
+}
+
+/// [`Input::Resolve`](super::Input::Resolve).
+#[derive(Clone, Debug)]
+pub struct Resolve {
+    /// The driver's number for the answer.
+    pub request: u64,
+    /// The occurrence.
+    pub number: u64,
+    /// The revision it was seen at; `None`: whichever it is.
+    pub expect: Option<u32>,
+    /// What is said of it.
+    pub word: Word,
+    /// Its rows, as the journal has them.
+    pub work: Option<WorkRow>,
+    /// Its text.
+    pub text: Option<Bytes>,
+}
+
+/// Why an operator's word changed nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Unresolved {
+    /// There is no such occurrence, or nothing more than its receipt.
+    Unknown,
+    /// It changed since it was looked at: this is its revision.
+    Revision(u32),
+    /// There is nothing to say of what stands like this.
+    NotOpen(Fate),
+    /// Its text is not kept any more: it can only be dropped.
+    NoText,
+}
+
+/// What is known of one that waits for an operator.
+#[derive(Clone, Copy, Debug)]
+struct Letter {
+    revision: u32,
+    dead: bool,
+}
+
+/// All that waits for an operator.
+#[derive(Debug, Default)]
+pub(super) struct Letters {
+    all: BTreeMap<u64, Letter>,
+    /// Dead letters whose text is kept, oldest first.
+    full: VecDeque<u64>,
+    dead: usize,
+}
+
+impl Letters {
+    pub(super) fn dead(&self) -> usize {
+        self.dead
+    }
+
+    pub(super) fn in_doubt(&self) -> usize {
+        self.all.len() - self.dead
+    }
+
+    /// Takes one back from its row.
+    pub(super) fn restore(&mut self, number: u64, revision: u32, dead: bool, has_text: bool) {
+        self.all.insert(number, Letter { revision, dead });
+        self.dead += usize::from(dead);
+        if dead && has_text {
+            self.full.push_back(number);
+        }
+    }
+
+    fn remove(&mut self, number: u64) {
+        if let Some(letter) = self.all.remove(&number)
+            && letter.dead
+        {
+            self.dead -= 1;
+            self.full.retain(|&kept| kept != number);
+        }
+    }
+}
+
+impl Engine {
+    /// An accepted occurrence ended in a way that an operator is to see: it stays on disk.
+    pub(super) fn lay_aside(&mut self, work: &Work, fate: &Fate) {
+        if work.number == 0 {
+            return;
+        }
+        let revision = work.revision + 1;
+        let dead = matches!(fate, Fate::Dead(_));
+        let subject = work.subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
+        let event_id = Some(work.event_id());
+        let row = WorkRow { fate: fate.clone(), revision, event_id, ..row(work, subject) };
+        self.changes.push(Change::Put { table: Table::Work, id: work.number, row: row.encode() });
+        self.letters.restore(work.number, revision, dead, true);
+        while self.letters.full.len() > self.settings.max_dead_letters {
+            let Some(oldest) = self.letters.full.pop_front() else { return };
+            self.changes.push(Change::Delete { table: Table::Content, id: oldest });
+        }
+    }
+
+    pub(super) fn on_resolve(&mut self, resolve: &Resolve) {
+        let live = self.works.iter().find(|(_, work)| work.number == resolve.number).map(|(key, _)| key);
+        let result = match live {
+            Some(key) => self.resolve_live(key, resolve),
+            None => self.resolve_letter(resolve),
+        };
+        let after = self.gate();
+        self.outputs.push_back(Output::Resolved { request: resolve.request, result, after });
+        self.pump();
+    }
+
+    /// What was handed over in a session that is over and waits for the next one.
+    fn resolve_live(&mut self, key: WorkKey, resolve: &Resolve) -> Result<Fate, Unresolved> {
+        let Some(work) = self.works.get(key) else { return Err(Unresolved::Unknown) };
+        if resolve.expect.is_some_and(|expect| expect != work.revision) {
+            return Err(Unresolved::Revision(work.revision));
+        }
+        if !work.doubtful || matches!(work.stage, Stage::Out(_)) {
+            return Err(Unresolved::NotOpen(work.fate()));
+        }
+        let subject = work.subject;
+        match resolve.word {
+            Word::Submitted => {
+                self.end(key, Fate::Delivered);
+                self.set_history(subject, History::Some);
+                Ok(Fate::Delivered)
+            }
+            Word::Drop => {
+                self.end(key, Fate::Dropped);
+                Ok(Fate::Dropped)
+            }
+            Word::NotSubmitted | Word::Again => {
+                self.unlist(key);
+                if let Some(work) = self.works.get_mut(key) {
+                    work.doubtful = false;
+                    work.attempts = 0;
+                    work.not_before_ms = 0;
+                }
+                self.step();
+                self.touch(key);
+                if self.works.get(key).is_some_and(Work::is_replaceable) {
+                    self.put_back(key, true);
+                } else {
+                    self.make_ready(key);
+                }
+                Ok(self.works.get(key).map_or(Fate::Replaced, Work::fate))
+            }
+        }
+    }
+
+    fn resolve_letter(&mut self, resolve: &Resolve) -> Result<Fate, Unresolved> {
+        let (Some(&letter), Some(row)) = (self.letters.all.get(&resolve.number), &resolve.work) else {
+            return Err(Unresolved::Unknown);
+        };
+        if resolve.expect.is_some_and(|expect| expect != letter.revision) {
+            return Err(Unresolved::Revision(letter.revision));
+        }
+        let fate = match (resolve.word, letter.dead) {
+            (Word::Submitted | Word::NotSubmitted, true) => {
+                return Err(Unresolved::NotOpen(row.fate.clone()));
+            }
+            (Word::Submitted, false) => Fate::Delivered,
+            (Word::Drop, true) => row.fate.clone(),
+            (Word::Drop, false) => Fate::Dropped,
+            (Word::NotSubmitted | Word::Again, _) => return self.attempt_afresh(row, resolve),
+        };
+        self.letters.remove(resolve.number);
+        if fate == Fate::Delivered
+            && let Some(text) = &resolve.text
+        {
+            let event = record::read(row.lane, text.clone());
+            let subject = self.subjects.find(&event);
+            self.set_history(subject, History::Some);
+        }
+        self.forget_letter(resolve.number, row, &fate);
+        Ok(fate)
+    }
+
+    /// A letter is settled: nothing of it stays but its receipt.
+    fn forget_letter(&mut self, number: u64, row: &WorkRow, fate: &Fate) {
+        self.step();
+        for table in [Table::Work, Table::Content] {
+            self.changes.push(Change::Delete { table, id: number });
+        }
+        self.keep_end(number, receipt(row), fate, row.revision);
+    }
+
+    /// It is held again, due at once, in the place it had; unless something newer of its subject is unread.
+    fn attempt_afresh(&mut self, row: &WorkRow, resolve: &Resolve) -> Result<Fate, Unresolved> {
+        let Some(text) = &resolve.text else { return Err(Unresolved::NoText) };
+        let event = record::read(row.lane, text.clone());
+        let mut work = recovery::work(resolve.number, row, event, &self.key);
+        if work.outcome.is_some() {
+            work.subject = self.subjects.find(&work.event).or_else(|| {
+                let most = self.settings.coalesce.max_subjects;
+                self.subjects.track(&work.event, History::Unknown, most)
+            });
+            if let Some(id) = work.subject {
+                self.touch_subject(id);
+            }
+        }
+        self.letters.remove(resolve.number);
+        work.doubtful = false;
+        work.deferral = None;
+        (work.attempts, work.not_before_ms) = (0, 0);
+        let newer = work.subject.and_then(|id| self.unread_of(id)).and_then(|key| self.works.get(key));
+        if let Some(newer) = newer.filter(|_| work.is_replaceable()) {
+            self.admitting = newer.number;
+            self.forget_letter(resolve.number, row, &Fate::Replaced);
+            return Ok(Fate::Replaced);
+        }
+        self.step();
+        self.insert(work, true);
+        Ok(Fate::Held)
+    }
+}
+
+/// The receipt of what a row stands for; how it ended is the caller's to say.
+fn receipt(row: &WorkRow) -> ReceiptRow {
+    ReceiptRow {
+        event_id: row.event_id.clone().unwrap_or_default(),
+        digest: row.digest,
+        admitted_ms: row.admitted_ms,
+        outcome: row.outcome,
+        prior: row.prior.clone(),
+        host: None,
+        fate: row.fate.clone(),
+        revision: row.revision,
+        by: 0,
+    }
+}

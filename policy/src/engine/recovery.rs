@@ -1,0 +1,312 @@
+//! An engine from its rows: at the start, and after a failed commit (contract 9.1).
+
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+
+use bytes::Bytes;
+use foldhash::quality::FixedState;
+use mcpl_codec::digest::Digester;
+use mcpl_codec::{DigestKey, Event, digest};
+
+use super::Engine;
+use super::input::{HostReply, StoreState};
+use super::letters::Letters;
+use super::order::Order;
+use super::out::Out;
+use super::output::{Answer, Output, Seq};
+use super::receipt::Receipts;
+use super::record;
+use super::subject::{SubjectKey, Subjects};
+use super::timer::Timers;
+use super::work::{Role, Stage, Work, WorkKey, identity};
+use crate::fate::{Deferral, Fate};
+use crate::journal::{MetaRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
+use crate::settings::Settings;
+
+/// Rows on their way to an engine: [`take`](Self::take) them in the order of [`Table::ALL`].
+#[derive(Debug)]
+pub struct Recovery {
+    seed: u64,
+    meta: Option<MetaRow>,
+    subjects: Vec<(u64, SubjectRow)>,
+    texts: HashMap<u64, Bytes>,
+    works: Vec<(u64, WorkRow)>,
+    receipts: Receipts,
+    orphan: Option<Spoilt>,
+}
+
+impl Recovery {
+    /// No rows yet. `seed` is the randomness of an engine that has none.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            seed,
+            meta: None,
+            subjects: Vec::new(),
+            texts: HashMap::new(),
+            works: Vec::new(),
+            receipts: Receipts::new(seed, 1),
+            orphan: None,
+        }
+    }
+
+    /// Takes one row.
+    ///
+    /// # Errors
+    /// [`Spoilt`]: it does not say what a row of its table must say.
+    pub fn take(&mut self, table: Table, id: u64, row: &[u8]) -> Result<(), Spoilt> {
+        match table {
+            Table::Meta => self.meta = Some(MetaRow::decode(row)?),
+            Table::Subject => self.subjects.push((id, SubjectRow::decode(id, row)?)),
+            Table::Content => {
+                self.texts.insert(id, Bytes::copy_from_slice(row));
+            }
+            Table::Work => self.works.push((id, WorkRow::decode(id, row)?)),
+            Table::Receipt => {
+                let row = ReceiptRow::decode(id, row)?;
+                let Some(meta) = &self.meta else {
+                    return Err(Spoilt { table, id, why: "it is there without the row that all rest on" });
+                };
+                let fingerprint = digest::fingerprint(&meta.key, &row.event_id);
+                self.receipts.restore(id, Some(fingerprint), row.digest, row.admitted_ms);
+            }
+        }
+        if self.meta.is_none() && self.orphan.is_none() {
+            self.orphan = Some(Spoilt { table, id, why: "it is there without the row that all rest on" });
+        }
+        Ok(())
+    }
+}
+
+/// A reply that is dealt with, but not on disk.
+#[derive(Debug)]
+pub(super) struct Unsettled {
+    step: Seq,
+    number: u64,
+    occurrence: u64,
+    reply: HostReply,
+}
+
+/// Replies that are remembered until they are on disk, at most; past it the oldest would be in doubt.
+const MAX_UNSETTLED: usize = 4096;
+
+impl Engine {
+    /// The engine that these rows are of; an empty journal gives a new one. Every age goes on from where it
+    /// was: the first `now` it is given must not be before [`clock_ms`](Self::clock_ms).
+    ///
+    /// What was handed over and not answered for is sent again in the next session, or left to an operator
+    /// (contract 9.3); it is never taken for unsent.
+    ///
+    /// # Errors
+    /// [`Spoilt`]: rows do not fit together.
+    pub fn recover(settings: Settings, wall_ms: i64, recovery: Recovery) -> Result<Self, Spoilt> {
+        if let Some(spoilt) = recovery.orphan {
+            return Err(spoilt);
+        }
+        let mut engine = Self::new(settings, recovery.seed);
+        let Some(meta) = recovery.meta else { return Ok(engine) };
+        engine.key = meta.key;
+        engine.digester = Digester::new(&meta.key);
+        engine.receipts = recovery.receipts;
+        engine.receipts.skip_to(meta.next);
+        engine.now.mono_ms = meta.mono_ms;
+        engine.now.wall_ms = wall_ms;
+        engine.refill(recovery.subjects, recovery.texts, recovery.works)?;
+        Ok(engine)
+    }
+
+    /// The sidecar's running time, in ms: the monotonic clock of its inputs goes on from here.
+    pub fn clock_ms(&self) -> u64 {
+        self.now.mono_ms
+    }
+
+    /// Every step up to `seq` is on disk.
+    pub fn durable(&mut self, seq: Seq) {
+        self.durable = self.durable.max(seq);
+        while self.unsettled.front().is_some_and(|unsettled| unsettled.step <= seq) {
+            self.unsettled.pop_front();
+        }
+    }
+
+    /// No step after `durable` is on disk, and none will be: everything is as these rows say (all but the
+    /// receipts' are needed), and the journal takes what `store` says. The session goes on: what it taught stays, forwards whose own step is on disk
+    /// are still out, and answers to them that were dealt with since are dealt with anew. What was written
+    /// through is answered as not answered by the host.
+    ///
+    /// The outputs must be drained afterwards, as after [`handle`](Self::handle).
+    ///
+    /// # Errors
+    /// [`Spoilt`]: rows do not fit together; the engine holds nothing then.
+    pub fn restore(&mut self, durable: Seq, store: StoreState, recovery: Recovery) -> Result<(), Spoilt> {
+        if let Some(spoilt) = recovery.orphan {
+            return Err(spoilt);
+        }
+        self.store = store;
+        self.durable(durable);
+        self.stepped = false;
+        for key in self.throughs.values() {
+            let through = self.works.get_mut(*key).and_then(|work| work.through.take());
+            for ticket in through.map_or_else(Vec::new, |through| through.tickets) {
+                self.outputs.push_back(Output::Answer { ticket, answer: Answer::Unanswered, after: None });
+            }
+        }
+        let mut alive: BTreeMap<u64, (u64, Option<Out>)> = std::mem::take(&mut self.outs)
+            .into_iter()
+            .filter(|(_, out)| out.occurrence > 0 && out.step <= durable)
+            .map(|(number, out)| (number, (out.occurrence, Some(out))))
+            .collect();
+        let unsettled = std::mem::take(&mut self.unsettled);
+        alive.extend(unsettled.iter().map(|reply| (reply.number, (reply.occurrence, None))));
+        let next = recovery.meta.map_or(1, |meta| meta.next);
+        let doubtful: HashSet<u64, FixedState> =
+            recovery.works.iter().filter(|(_, row)| row.doubtful).map(|(number, _)| *number).collect();
+        self.receipts.truncate(next);
+        self.works.clear();
+        self.subjects = Subjects::new(self.seed, self.key);
+        self.order = Order::new(self.seed);
+        self.timers = Timers::default();
+        self.throughs.clear();
+        self.queues.clear();
+        self.letters = Letters::default();
+        self.changes.clear();
+        self.touched_works.clear();
+        self.touched_subjects.clear();
+        self.pace_timer_ms = None;
+        self.held_bytes = 0;
+        self.refill(recovery.subjects, recovery.texts, recovery.works)?;
+        let by_number: HashMap<u64, WorkKey, FixedState> =
+            self.works.iter().map(|(key, work)| (work.number, key)).collect();
+        for (number, (occurrence, out)) in alive {
+            if let Some(&key) = by_number.get(&occurrence) {
+                self.put_out(number, key, out, doubtful.contains(&occurrence));
+            }
+        }
+        self.await_policy();
+        for reply in unsettled {
+            self.on_reply(reply.number, &reply.reply);
+        }
+        self.pump();
+        self.record();
+        Ok(())
+    }
+
+    /// A reply is dealt with; it is remembered until that is on disk.
+    pub(super) fn note_reply(&mut self, number: u64, reply: &HostReply) {
+        let Some(out) = self.outs.get(&number).filter(|out| out.occurrence > 0) else { return };
+        if self.unsettled.len() >= MAX_UNSETTLED {
+            self.unsettled.pop_front();
+        }
+        let (step, occurrence) = (self.seq + u64::from(!self.stepped), out.occurrence);
+        self.unsettled.push_back(Unsettled { step, number, occurrence, reply: reply.clone() });
+    }
+
+    /// Takes back subjects and work.
+    fn refill(
+        &mut self,
+        mut subjects: Vec<(u64, SubjectRow)>,
+        mut texts: HashMap<u64, Bytes>,
+        works: Vec<(u64, WorkRow)>,
+    ) -> Result<(), Spoilt> {
+        subjects.sort_by_key(|(_, row)| row.used);
+        let by_number: HashMap<u64, SubjectKey, FixedState> =
+            subjects.iter().map(|(number, row)| (*number, self.subjects.restore(*number, row))).collect();
+        for (number, row) in works {
+            self.order.reserve(row.order);
+            self.arrivals = self.arrivals.max(row.arrived);
+            let text = texts.remove(&number);
+            if let Fate::Dead(_) | Fate::InDoubt = row.fate {
+                let dead = row.fate != Fate::InDoubt;
+                self.letters.restore(number, row.revision, dead, text.is_some());
+                continue;
+            }
+            let Some(text) = text else {
+                return Err(Spoilt { table: Table::Work, id: number, why: "its text is not there" });
+            };
+            let mut work = work(number, &row, record::read(row.lane, text), &self.key);
+            work.subject = row.subject.and_then(|number| by_number.get(&number)).copied();
+            let due = work.doubtful || work.attempts > 0 || work.role == Role::Stored;
+            self.insert(work, due);
+        }
+        // What was read back is as it is on disk.
+        self.touched_works.clear();
+        for work in self.works.values_mut() {
+            work.touched = false;
+        }
+        for key in by_number.into_values() {
+            self.subjects.settle(key);
+        }
+        Ok(())
+    }
+
+    /// Work that the rows say was handed over is out in this session; `doubtful`: in an earlier one, too.
+    fn put_out(&mut self, number: u64, key: WorkKey, out: Option<Out>, doubtful: bool) {
+        if !self.works.get(key).is_some_and(|work| work.doubtful) {
+            return;
+        }
+        self.unlist(key);
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.stage = Stage::Out(number);
+        work.doubtful = doubtful;
+        self.held_bytes -= work.bytes();
+        let subject = work.subject;
+        if let Some(id) = subject
+            && let Some(subject) = self.subjects.get_mut(id)
+        {
+            subject.works -= 1;
+            subject.out += 1;
+            subject.blocking = Some(number);
+            self.subjects.settle(id);
+        }
+        let fresh = Out { handed: true, ..Out::new(key, subject, (0, 0)) };
+        let occurrence = self.works.get(key).map_or(0, |work| work.number);
+        let out = out.unwrap_or(fresh);
+        self.outs
+            .insert(number, Out { work: key, subject, occurrence, superseded: None, timer_ms: None, ..out });
+        self.arm_answer(number);
+    }
+}
+
+/// Work as its row says it is; its subject is the caller's to find.
+pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) -> Work {
+    let fingerprint = identity(&event).map_or(0, |id| digest::fingerprint(key, &id));
+    let deferral = match row.fate {
+        // What waited for something to change in its session waits for that no longer.
+        Fate::Deferred(Deferral::Backpressure) => Some(Deferral::Backpressure),
+        _ => None,
+    };
+    Work {
+        number,
+        event: Box::new(event),
+        subject: None,
+        role: match row.place {
+            Place::Occupant { batch } => Role::Occupant { batch },
+            Place::Fixed => Role::Fixed,
+            Place::Stored => Role::Stored,
+        },
+        doubtful: row.doubtful || row.fate == Fate::Submitted,
+        deferral,
+        stage: Stage::Held,
+        through: None,
+        place: row.order,
+        arrived: row.arrived,
+        first_ms: row.first_ms,
+        changed_ms: row.changed_ms,
+        not_before_ms: row.not_before_ms,
+        attempts: row.attempts,
+        expires_ms: row.expires_ms,
+        stuck: false,
+        forced: false,
+        release_timer_ms: None,
+        retry_timer_ms: None,
+        expiry_timer_ms: None,
+        fingerprint,
+        digest: row.digest,
+        outcome: row.outcome,
+        prior: row.prior.clone(),
+        admitted_ms: row.admitted_ms,
+        recorded: Some(row.fate.clone()),
+        revision: row.revision,
+        touched: false,
+    }
+}
+
+/// Replies that wait, oldest first.
+pub(super) type Waiting = VecDeque<Unsettled>;

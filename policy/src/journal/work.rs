@@ -1,0 +1,156 @@
+//! Where a live occurrence stands (contract 9.3).
+
+use mcpl_codec::{Digest, Lane};
+
+use super::receipt::{code, outcome};
+use super::wire::{Reader, Writer, utf8};
+use super::{Spoilt, Table};
+use crate::engine::Outcome;
+use crate::fate::Fate;
+
+/// What an occurrence is to its subject.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The unread one that a newer one replaces; `batch`: notices stand behind it.
+    Occupant {
+        /// Contract 6.5.
+        batch: bool,
+    },
+    /// Nothing replaces it.
+    Fixed,
+    /// It was not coalesced, and is kept in order of its channel (contract 13.2).
+    Stored,
+}
+
+/// A row of [`Table::Work`]; its text is the row of [`Table::Content`] with its number.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WorkRow {
+    /// Its lane.
+    pub lane: Lane,
+    /// Where it stands: held, deferred, submitted, in doubt, dead.
+    pub fate: Fate,
+    /// How often that changed; what an operator names to change it (contract 9.2).
+    pub revision: u32,
+    /// What it is to its subject.
+    pub place: Place,
+    /// It was handed to a host once and never answered for (contract 9.3).
+    pub doubtful: bool,
+    /// The number of its subject.
+    pub subject: Option<u64>,
+    /// Its place in the order of everything held.
+    pub order: u64,
+    /// Which of all events it was.
+    pub arrived: u64,
+    /// When its subject first held unread work, in ms of running time.
+    pub first_ms: u64,
+    /// When its subject last changed.
+    pub changed_ms: u64,
+    /// Not before this.
+    pub not_before_ms: u64,
+    /// Refusals as `unavailable` so far.
+    pub attempts: u32,
+    /// Not after this calendar time, in ms since 1970.
+    pub expires_ms: Option<i64>,
+    /// When it was admitted, in ms of running time.
+    pub admitted_ms: u64,
+    /// The digest of its content, which a hand-over is bound to.
+    pub digest: Digest,
+    /// What coalescing made of it.
+    pub outcome: Option<Outcome>,
+    /// What it displaced.
+    pub prior: Option<Box<str>>,
+    /// Its identity, where its text may not be there to say it: a dead letter's, or what is in doubt.
+    pub event_id: Option<Box<str>>,
+}
+
+impl WorkRow {
+    /// Its bytes.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut row = Writer::new(80);
+        let place = match self.place {
+            Place::Occupant { batch: false } => 0,
+            Place::Occupant { batch: true } => 1,
+            Place::Fixed => 2,
+            Place::Stored => 3,
+        };
+        let flags = place | u64::from(self.lane == Lane::Channel) << 2 | u64::from(self.doubtful) << 3;
+        row.number(flags);
+        self.fate.encode(row.bytes());
+        row.number(u64::from(self.revision)).number(self.subject.map_or(0, |subject| subject + 1));
+        row.number(self.order).number(self.arrived).number(self.first_ms);
+        // It is never before the first.
+        row.number(self.changed_ms.saturating_sub(self.first_ms)).number(self.not_before_ms);
+        row.number(u64::from(self.attempts));
+        match self.expires_ms {
+            None => row.number(0),
+            Some(at) => row.number(1).signed(at),
+        };
+        row.number(self.admitted_ms).fixed(&self.digest.0.to_le_bytes()).number(code(self.outcome));
+        row.maybe(self.prior.as_deref().map(str::as_bytes));
+        row.maybe(self.event_id.as_deref().map(str::as_bytes));
+        row.finish()
+    }
+
+    /// What the bytes of row `id` say.
+    ///
+    /// # Errors
+    /// [`Spoilt`]: they say nothing.
+    pub fn decode(id: u64, row: &[u8]) -> Result<Self, Spoilt> {
+        let mut row = Reader::new(row);
+        let mut read = || {
+            let flags = row.number()?;
+            let place = match flags & 3 {
+                0 => Place::Occupant { batch: false },
+                1 => Place::Occupant { batch: true },
+                2 => Place::Fixed,
+                _ => Place::Stored,
+            };
+            let lane = if flags & 4 == 0 { Lane::Push } else { Lane::Channel };
+            let (fate, length) = Fate::decode(row.rest())?;
+            row.take(length as u64)?;
+            let revision = row.small()?;
+            let subject = row.number()?.checked_sub(1);
+            let (order, arrived, first_ms) = (row.number()?, row.number()?, row.number()?);
+            let changed_ms = first_ms.checked_add(row.number()?)?;
+            let (not_before_ms, attempts) = (row.number()?, row.small()?);
+            let expires_ms = match row.number()? {
+                0 => None,
+                1 => Some(row.signed()?),
+                _ => return None,
+            };
+            let admitted_ms = row.number()?;
+            let digest = Digest(u128::from_le_bytes(row.fixed()?));
+            let outcome = outcome(row.number()?)?;
+            let mut text = || {
+                Some(match row.maybe()? {
+                    None => None,
+                    Some(text) => Some(utf8(text)?),
+                })
+            };
+            let (prior, event_id) = (text()?, text()?);
+            row.end()?;
+            let doubtful = flags & 8 != 0;
+            (flags < 16).then_some(Self {
+                lane,
+                fate,
+                revision,
+                place,
+                doubtful,
+                subject,
+                order,
+                arrived,
+                first_ms,
+                changed_ms,
+                not_before_ms,
+                attempts,
+                expires_ms,
+                admitted_ms,
+                digest,
+                outcome,
+                prior,
+                event_id,
+            })
+        };
+        read().ok_or(Spoilt { table: Table::Work, id, why: "it is no occurrence" })
+    }
+}

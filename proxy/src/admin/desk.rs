@@ -1,0 +1,123 @@
+//! What the routes ask for, and what they may be told.
+
+use std::future::Future;
+
+use serde::Serialize;
+use serde_json::Value;
+
+pub use mcpl_policy::engine::Word;
+
+/// Where the admin routes get what they tell, and where they leave what they are asked to do.
+///
+/// Nothing here needs a time limit of its own: a caller waits [`super::ANSWER_WITHIN`] and then drops the
+/// future. What was asked for may be done all the same.
+pub trait Desk: 'static {
+    /// Why the program is not ready; empty: it is (contract 10.3).
+    fn unready(&self) -> Vec<String>;
+    /// Every producer that is served, in the order of their names.
+    fn producers(&self) -> impl Future<Output = Vec<ProducerView>>;
+    /// The account of the occurrence with this `eventId`, of this producer or of the only one that has it.
+    fn occurrence(
+        &self,
+        event_id: String,
+        producer: Option<String>,
+    ) -> impl Future<Output = Result<Value, Trouble>>;
+    /// The accounts of what is held, deferred, in doubt or dead.
+    fn work(&self, portion: Portion) -> impl Future<Output = Result<Listed, Trouble>>;
+    /// Releases what a producer's binding holds (contract 7.1).
+    fn flush(&self, producer: String) -> impl Future<Output = Result<(), Trouble>>;
+    /// Takes an operator's word; the account after it. The change is on disk when this is told.
+    fn resolve(&self, settlement: Settlement) -> impl Future<Output = Result<Value, Trouble>>;
+}
+
+/// Which accounts of work are asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Portion {
+    /// Of this producer only.
+    pub producer: Option<String>,
+    /// Only what follows this one: producer and number.
+    pub after: Option<(String, u64)>,
+    /// So many at most; at least 1, at most [`super::LISTED`].
+    pub limit: usize,
+}
+
+/// Accounts of work.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listed {
+    /// The accounts, [`Portion::limit`] of them at most.
+    pub accounts: Vec<Value>,
+    /// There is more after this one.
+    pub more: Option<(String, u64)>,
+}
+
+/// An operator's word about one occurrence.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settlement {
+    /// Whose it is.
+    pub producer: String,
+    /// Its number.
+    pub number: u64,
+    /// What is said of it.
+    pub word: Word,
+    /// The revision it was seen at; `None`: whichever it is.
+    pub expect: Option<u32>,
+}
+
+/// One producer as `GET /v1/producers` shows it. Of a binding that did not answer in time only the name is
+/// known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ProducerView {
+    /// The binding's name.
+    pub name: String,
+    /// What the binding said.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub said: Option<BindingView>,
+}
+
+/// A binding as it describes itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BindingView {
+    /// A host and the producer are connected.
+    pub session: bool,
+    /// The host, as it names itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Occurrences held.
+    pub held: u64,
+    /// Their bytes, as sent.
+    pub held_bytes: u64,
+    /// Subjects tracked.
+    pub subjects: u64,
+    /// Forwards that the host has not answered.
+    pub out: u64,
+    /// Occurrences in doubt.
+    pub in_doubt: u64,
+    /// Dead letters.
+    pub dead: u64,
+    /// The journal: `good`, `short` or `gone`.
+    pub store: &'static str,
+}
+
+/// Why something was not told or done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Trouble {
+    /// No producer of that name is served: 404.
+    NoProducer,
+    /// No such occurrence is known: 404.
+    NoOccurrence,
+    /// Several producers have an occurrence of that `eventId`: 409.
+    Several(Vec<String>),
+    /// There is nothing to say of an occurrence that stands like this: 409. The state, as `journal list`
+    /// names it.
+    NotOpen(&'static str),
+    /// Its text is not kept any more, so that it can only be dropped: 409.
+    NoText,
+    /// It changed since it was looked at; this is its revision: 412.
+    Revision(u32),
+    /// The binding is ending, or too busy to be asked: 503.
+    Busy,
+    /// The journal cannot be read: 503. Why, in words.
+    Journal(String),
+}

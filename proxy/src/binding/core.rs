@@ -1,0 +1,235 @@
+//! What of a binding outlives its sessions: the engine, its time and its journal (contract 9.1).
+
+use std::collections::HashMap;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use mcpl_policy::engine::{Fate, Recovery, Seq, StoreState, Unresolved};
+use mcpl_policy::journal::{Spoilt, Step, Table};
+use mcpl_policy::{Engine, Settings};
+use tokio::sync::oneshot;
+
+use super::clock::Clock;
+use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
+
+/// An operator's words that may wait at once for a binding; past it one is told to ask again.
+pub const MAX_ASKED: usize = 64;
+
+/// How long the last steps may take to get to disk when everything ends.
+const LAST_STEPS: Duration = Duration::from_secs(5);
+
+/// An answer to an operator.
+pub(super) type Told = oneshot::Sender<Result<Fate, Unresolved>>;
+
+/// Engine, clock and journal.
+pub(super) struct Core {
+    pub(super) engine: Engine,
+    pub(super) clock: Clock,
+    ledger: Ledger,
+    /// The newest step that is on disk.
+    pub(super) durable: Seq,
+    /// A commit failed: what the engine holds counts no more, until it is as the journal says.
+    lost: bool,
+    store: StoreState,
+    asked: HashMap<u64, Told>,
+    /// Receipts that are being read, by the number of the reading: for this ticket of the session.
+    reads: HashMap<u64, u64>,
+    requests: u64,
+    /// Words that were carried out, and wait for their step.
+    done: Vec<(Seq, Told, Result<Fate, Unresolved>)>,
+}
+
+impl Core {
+    /// The binding of a ledger as its rows say.
+    pub(super) fn open(settings: Settings, mut ledger: Ledger, seed: u64) -> Result<Self, OpenFault> {
+        let mut recovery = Recovery::new(seed);
+        ledger.load(&mut |table, id, row| recovery.take(table, id, row))?;
+        let wall_ms = Clock::start(0).now().wall_ms;
+        let engine = Engine::recover(settings, wall_ms, recovery).map_err(|spoilt| ledger.spoilt(&spoilt))?;
+        let clock = Clock::start(engine.clock_ms());
+        Ok(Self {
+            engine,
+            clock,
+            ledger,
+            durable: 0,
+            lost: false,
+            store: StoreState::Good,
+            asked: HashMap::new(),
+            reads: HashMap::new(),
+            requests: 0,
+            done: Vec::new(),
+        })
+    }
+
+    /// A step is to get to disk. While the journal takes nothing there is no use in it: the engine will be as
+    /// the journal says.
+    pub(super) fn commit(&mut self, step: Step) {
+        if !self.lost {
+            self.ledger.submit(step);
+        }
+    }
+
+    /// Asks for a receipt, which comes as [`News::Receipt`].
+    pub(super) fn read(&mut self, ticket: u64, receipt: u64) {
+        self.requests += 1;
+        self.reads.insert(self.requests, ticket);
+        self.ledger.read(self.requests, vec![(Table::Receipt, receipt)]);
+    }
+
+    /// A session begins: what an earlier one asked for means nothing to it.
+    pub(super) fn forget_reads(&mut self) {
+        self.reads.clear();
+    }
+
+    /// Whether what waits for `after` need not wait.
+    pub(super) fn is_durable(&self, after: Option<Seq>) -> bool {
+        after.is_none_or(|after| after <= self.durable)
+    }
+
+    /// Steps that are given up do not become durable.
+    pub(super) fn is_lost(&self) -> bool {
+        self.lost
+    }
+
+    /// So much waits for the disk that no more events are to be read.
+    pub(super) fn is_behind(&self) -> bool {
+        self.ledger.unconfirmed_bytes() >= UNCONFIRMED_BYTES
+    }
+
+    /// What the journal can take.
+    pub(super) fn store(&self) -> StoreState {
+        if self.lost { StoreState::Gone } else { self.store }
+    }
+
+    /// The next thing the journal has to say.
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<News> {
+        loop {
+            let Poll::Ready(report) = self.ledger.poll(cx) else { return Poll::Pending };
+            match report {
+                Report::Durable(seq) => {
+                    self.durable = self.durable.max(seq);
+                    self.engine.durable(self.durable);
+                    self.answer_operators();
+                    return Poll::Ready(News::Durable);
+                }
+                Report::Failed(why) => {
+                    if !std::mem::replace(&mut self.lost, true) {
+                        tracing::error!(
+                            why,
+                            "the journal could not be written: what was not on disk counts as never accepted"
+                        );
+                        for (_, told, _) in self.done.drain(..) {
+                            let _ = told.send(Err(Unresolved::Unknown));
+                        }
+                        // The rows come when something can be committed again.
+                        self.ledger.recover();
+                        return Poll::Ready(News::Store(StoreState::Gone));
+                    }
+                }
+                Report::State(store) => {
+                    self.note(store);
+                    if !self.lost {
+                        return Poll::Ready(News::Store(store));
+                    }
+                }
+                Report::Rows(rows) if self.lost => match self.restore(rows) {
+                    Ok(()) => return Poll::Ready(News::Restored),
+                    // It stays as it is: nothing is accepted, and nothing that was is lost.
+                    Err(spoilt) => tracing::error!(%spoilt, "the journal cannot be read back"),
+                },
+                Report::Rows(_) => {}
+                Report::Read { token, mut rows } => {
+                    if self.asked.contains_key(&token) {
+                        return Poll::Ready(News::Letter(token, rows));
+                    }
+                    if let Some(ticket) = self.reads.remove(&token) {
+                        return Poll::Ready(News::Receipt(ticket, rows.pop().flatten()));
+                    }
+                }
+            }
+        }
+    }
+
+    fn note(&mut self, store: StoreState) {
+        if std::mem::replace(&mut self.store, store) == store {
+            return;
+        }
+        match store {
+            StoreState::Good => tracing::info!("the journal takes everything again"),
+            StoreState::Short => tracing::warn!(
+                "the journal is short of room: new work is refused, what was accepted is still handed over"
+            ),
+            StoreState::Gone => {
+                tracing::error!("the journal takes nothing: new work is refused, and nothing is handed over");
+            }
+        }
+    }
+
+    fn restore(&mut self, rows: Vec<(Table, u64, Vec<u8>)>) -> Result<(), Spoilt> {
+        let mut recovery = Recovery::new(0);
+        for (table, id, row) in rows {
+            recovery.take(table, id, &row)?;
+        }
+        self.lost = false;
+        self.engine.restore(self.durable, self.store, recovery).inspect_err(|_| self.lost = true)?;
+        tracing::warn!("the journal works again: everything is as it says");
+        Ok(())
+    }
+
+    /// Notes an operator's word, and asks for the rows it is about. False: too many wait.
+    pub(super) fn ask(&mut self, number: u64, told: Told) -> Result<u64, Told> {
+        if self.asked.len() >= MAX_ASKED {
+            return Err(told);
+        }
+        self.requests += 1;
+        self.asked.insert(self.requests, told);
+        self.ledger.read(self.requests, vec![(Table::Work, number), (Table::Content, number)]);
+        Ok(self.requests)
+    }
+
+    /// An operator's word was carried out, or not; they are told once that is on disk.
+    pub(super) fn resolved(&mut self, request: u64, result: Result<Fate, Unresolved>, after: Option<Seq>) {
+        let Some(told) = self.asked.remove(&request) else { return };
+        if self.lost && after.is_some() {
+            // Nobody listens any more, or they are told.
+            let _ = told.send(Err(Unresolved::Unknown));
+            return;
+        }
+        self.done.push((after.unwrap_or(0), told, result));
+        self.answer_operators();
+    }
+
+    fn answer_operators(&mut self) {
+        let durable = self.durable;
+        for (_, told, result) in self.done.extract_if(.., |(after, ..)| *after <= durable) {
+            // Who asked may be gone.
+            let _ = told.send(result);
+        }
+    }
+
+    /// Everything ends: the last steps get to disk, if they can in time.
+    pub(super) async fn end(mut self) {
+        match tokio::time::timeout(LAST_STEPS, self.ledger.settle()).await {
+            Ok(true) => {}
+            Ok(false) | Err(_) => {
+                tracing::error!(
+                    "the last changes did not get to disk: what they settled is in doubt at the next start"
+                );
+            }
+        }
+    }
+}
+
+/// What the journal has to say.
+pub(super) enum News {
+    /// More is on disk.
+    Durable,
+    /// It takes this much from now on.
+    Store(StoreState),
+    /// The engine is as the journal says; its wishes are to be carried out.
+    Restored,
+    /// A receipt that was asked for, if there is one: its row.
+    Receipt(u64, Option<Vec<u8>>),
+    /// The rows an operator's word is about.
+    Letter(u64, Vec<Option<Vec<u8>>>),
+}

@@ -1,0 +1,193 @@
+//! What is told of bindings that answer, that do not, and that are gone.
+
+use mcpl_policy::engine::{Fate, Load, Word};
+use tokio::task::LocalSet;
+
+use super::*;
+
+/// Every number up to 9 is there.
+struct Fake;
+
+fn damaged() -> OpenFault {
+    OpenFault::Absent { file: "journal.db".into() }
+}
+
+impl Records for Fake {
+    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
+        match number {
+            13 => Err(damaged()),
+            1..=9 => Ok(Some(json!({ "id": format!("{producer}/{number}") }))),
+            _ => Ok(None),
+        }
+    }
+
+    fn work(&self, portion: Portion) -> Result<Listed, OpenFault> {
+        Ok(Listed { accounts: vec![json!(format!("{portion:?}"))], more: None })
+    }
+}
+
+/// Answers as a binding that has these event ids.
+fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
+    let (orders, mut heard) = mpsc::channel(4);
+    tokio::task::spawn_local(async move {
+        while let Some(Order::Ask(ask)) = heard.recv().await {
+            match ask {
+                Ask::Flush(told) => told.send(()).unwrap(),
+                Ask::Find { event_id, told } => {
+                    let number = ids.iter().find(|(id, _)| *id == event_id).map(|(_, number)| *number);
+                    told.send(number).unwrap();
+                }
+                Ask::Resolve { number, expect, word, told } => told
+                    .send(match (number, expect) {
+                        (2, _) => Err(Unresolved::NotOpen(Fate::Delivered)),
+                        (3, _) => Err(Unresolved::NoText),
+                        (4, _) => Err(Unresolved::Unknown),
+                        (_, Some(7) | None) if word == Word::Submitted => Ok(Fate::Delivered),
+                        _ => Err(Unresolved::Revision(7)),
+                    })
+                    .unwrap(),
+                Ask::Status(told) => {
+                    let load = Load { held: 3, held_bytes: 90, in_doubt: 1, ..Load::default() };
+                    let host = Some("127.0.0.1:9".to_owned());
+                    told.send(Status { session: true, host, load, store: StoreState::Short }).unwrap();
+                }
+            }
+        }
+    });
+    orders
+}
+
+/// A desk with `alpha` and `beta`, which share an event id.
+fn desk() -> FrontDesk<Fake> {
+    let desk = FrontDesk::over(Journal::memory(), Fake);
+    desk.seat("beta", binding(&[("same", 2), ("damaged", 13), ("forgotten", 44)]));
+    desk.seat("alpha", binding(&[("same", 1), ("only", 5)]));
+    desk
+}
+
+async fn scene<T>(scene: impl Future<Output = T>) -> T {
+    LocalSet::new().run_until(scene).await
+}
+
+async fn look(desk: &FrontDesk<Fake>, id: &str, producer: Option<&str>) -> Result<Value, Trouble> {
+    desk.occurrence(id.to_owned(), producer.map(ToOwned::to_owned)).await
+}
+
+#[tokio::test]
+async fn an_event_id_is_looked_for_with_every_producer_or_the_one_that_is_named() {
+    scene(async {
+        let desk = desk();
+        assert_eq!(look(&desk, "only", None).await, Ok(json!({ "id": "alpha/5" })));
+        assert_eq!(look(&desk, "only", Some("beta")).await, Err(Trouble::NoOccurrence));
+        assert_eq!(look(&desk, "same", Some("beta")).await, Ok(json!({ "id": "beta/2" })));
+        let both = vec!["alpha".to_owned(), "beta".to_owned()];
+        assert_eq!(look(&desk, "same", None).await, Err(Trouble::Several(both)));
+        assert_eq!(look(&desk, "never", None).await, Err(Trouble::NoOccurrence));
+        assert_eq!(look(&desk, "only", Some("gamma")).await, Err(Trouble::NoProducer));
+        assert_eq!(look(&desk, "forgotten", None).await, Err(Trouble::NoOccurrence), "pruned meanwhile");
+        assert_eq!(look(&desk, "damaged", None).await, Err(Trouble::Journal(damaged().to_string())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_binding_that_has_ended_hides_nothing_of_the_others() {
+    scene(async {
+        let desk = desk();
+        desk.seat("zeta", mpsc::channel(1).0);
+        assert_eq!(look(&desk, "only", None).await, Ok(json!({ "id": "alpha/5" })));
+        assert_eq!(look(&desk, "only", Some("zeta")).await, Err(Trouble::Busy));
+        assert_eq!(desk.flush("zeta".to_owned()).await, Err(Trouble::Busy));
+        desk.unseat("zeta");
+        assert_eq!(desk.flush("zeta".to_owned()).await, Err(Trouble::NoProducer));
+        assert_eq!(desk.flush("alpha".to_owned()).await, Ok(()));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_says_nothing_may_have_what_is_looked_for() {
+    scene(async {
+        let desk = desk();
+        let (orders, mut heard) = mpsc::channel(1);
+        desk.seat("b-silent", orders);
+        let within = Duration::from_secs(1);
+        assert!(tokio::time::timeout(within, look(&desk, "only", None)).await.is_err(), "it is waited for");
+        // It drops the question: as one does for whom too many wait.
+        let (told, ()) = tokio::join!(look(&desk, "only", None), async {
+            while let Ok(Some(order)) = tokio::time::timeout(within, heard.recv()).await {
+                drop(order);
+            }
+        });
+        assert_eq!(told, Err(Trouble::Busy));
+    })
+    .await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn one_producer_that_says_nothing_keeps_no_other_from_the_list() {
+    scene(async {
+        let desk = desk();
+        let (orders, _heard) = mpsc::channel(1);
+        desk.seat("b-silent", orders);
+        let begun = Instant::now();
+        // The second time it is too busy to be asked.
+        for _ in 0..2 {
+            let views = desk.producers().await;
+            let said: Vec<_> = views.iter().map(|view| (view.name.as_str(), view.said.is_some())).collect();
+            assert_eq!(said, [("alpha", true), ("b-silent", false), ("beta", true)]);
+        }
+        assert_eq!(begun.elapsed(), STATUS_WITHIN);
+        let alpha = desk.producers().await.remove(0).said.unwrap();
+        assert_eq!((alpha.held, alpha.held_bytes, alpha.in_doubt, alpha.store), (3, 90, 1, "short"));
+        assert_eq!((alpha.session, alpha.peer.as_deref()), (true, Some("127.0.0.1:9")));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_operators_word_comes_to_what_the_engine_made_of_it() {
+    scene(async {
+        let desk = desk();
+        let say = |number, word, expect| {
+            desk.resolve(Settlement { producer: "alpha".to_owned(), number, word, expect })
+        };
+        assert_eq!(say(1, Word::Submitted, Some(7)).await, Ok(json!({ "id": "alpha/1" })));
+        assert_eq!(say(1, Word::Submitted, Some(6)).await, Err(Trouble::Revision(7)));
+        assert_eq!(say(2, Word::Again, None).await, Err(Trouble::NotOpen(Fate::Delivered.state())));
+        assert_eq!(say(3, Word::Again, None).await, Err(Trouble::NoText));
+        assert_eq!(say(4, Word::Drop, None).await, Err(Trouble::NoOccurrence));
+        for gone in [44, 13] {
+            let id = format!("alpha/{gone}");
+            let left = json!({ "id": id, "producer": "alpha", "state": Fate::Delivered.state() });
+            assert_eq!(say(gone, Word::Submitted, None).await, Ok(left), "done, and nothing to be shown");
+        }
+        let nobody = Settlement { producer: "x".to_owned(), number: 1, word: Word::Drop, expect: None };
+        assert_eq!(desk.resolve(nobody).await, Err(Trouble::NoProducer));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn work_is_listed_of_producers_that_are_served() {
+    scene(async {
+        let desk = desk();
+        let of = |producer: Option<&str>| {
+            desk.work(Portion { producer: producer.map(ToOwned::to_owned), after: None, limit: 9 })
+        };
+        assert_eq!(of(Some("gamma")).await, Err(Trouble::NoProducer));
+        assert!(of(None).await.unwrap().accounts[0].to_string().contains("limit: 9"));
+        assert!(of(Some("beta")).await.unwrap().accounts[0].to_string().contains("beta"));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn ready_is_from_the_last_listener_bound_to_the_end() {
+    let desk = FrontDesk::over(Journal::memory(), Fake);
+    assert_eq!(desk.unready().len(), 1);
+    desk.open();
+    assert_eq!(desk.unready(), [""; 0]);
+    desk.close();
+    assert_eq!(desk.unready().len(), 1);
+}
