@@ -102,6 +102,12 @@ impl Letters {
 }
 
 impl Engine {
+    /// What waits for an operator: number, revision, and whether it is a dead letter or in doubt. Work that was
+    /// handed over in a session that is over and goes in the next one is not among it.
+    pub fn letters(&self) -> impl Iterator<Item = (u64, u32, bool)> {
+        self.letters.all.iter().map(|(&number, letter)| (number, letter.revision, letter.dead))
+    }
+
     /// An accepted occurrence ended in a way that an operator is to see: it stays on disk.
     pub(super) fn lay_aside(&mut self, work: &Work, fate: &Fate) {
         if work.number == 0 {

@@ -106,6 +106,21 @@ impl Engine {
         self.changes.push(Change::Put { table: Table::Receipt, id: number, row: receipt.encode() });
     }
 
+    /// The rows of all that it holds, written anew: what its steps made of the journal is this, once all of them
+    /// are applied. Not the row of [`Table::Meta`], the receipts, and what waits for an operator
+    /// ([`letters`](Self::letters)), none of which is held whole; and a subject's `used` is 0 here.
+    pub fn rows(&self) -> impl Iterator<Item = (Table, u64, Vec<u8>)> {
+        let works = self.works.values().filter(|work| work.number > 0);
+        let works = works.flat_map(|work| {
+            let subject = work.subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
+            let text = (Table::Content, work.number, work.event.raw.to_vec());
+            [(Table::Work, work.number, row(work, subject).encode()), text]
+        });
+        let subjects =
+            self.subjects.all().map(|subject| (Table::Subject, subject.number, subject.row(0).encode()));
+        works.chain(subjects)
+    }
+
     /// Puts this input's step together, if it changed anything.
     pub(super) fn record(&mut self) {
         let changed =

@@ -18,7 +18,7 @@ use super::record;
 use super::subject::{SubjectKey, Subjects};
 use super::timer::Timers;
 use super::work::{Role, Stage, Work, WorkKey, identity};
-use crate::fate::{Deferral, Fate};
+use crate::fate::Fate;
 use crate::journal::{MetaRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
 use crate::settings::Settings;
 
@@ -212,8 +212,8 @@ impl Engine {
             self.order.reserve(row.order);
             self.arrivals = self.arrivals.max(row.arrived);
             let text = texts.remove(&number);
-            if let Fate::Dead(_) | Fate::InDoubt = row.fate {
-                let dead = row.fate != Fate::InDoubt;
+            let dead = matches!(row.fate, Fate::Dead(_));
+            if dead || row.fate.is_in_doubt() {
                 self.letters.restore(number, row.revision, dead, text.is_some());
                 continue;
             }
@@ -222,7 +222,7 @@ impl Engine {
             };
             let mut work = work(number, &row, record::read(row.lane, text), &self.key);
             work.subject = row.subject.and_then(|number| by_number.get(&number)).copied();
-            let due = work.doubtful || work.attempts > 0 || work.role == Role::Stored;
+            let due = work.doubtful || work.deferral.is_some() || work.role == Role::Stored;
             self.insert(work, due);
         }
         // What was read back is as it is on disk.
@@ -267,11 +267,6 @@ impl Engine {
 /// Work as its row says it is; its subject is the caller's to find.
 pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) -> Work {
     let fingerprint = identity(&event).map_or(0, |id| digest::fingerprint(key, &id));
-    let deferral = match row.fate {
-        // What waited for something to change in its session waits for that no longer.
-        Fate::Deferred(Deferral::Backpressure) => Some(Deferral::Backpressure),
-        _ => None,
-    };
     Work {
         number,
         event: Box::new(event),
@@ -281,8 +276,8 @@ pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) ->
             Place::Fixed => Role::Fixed,
             Place::Stored => Role::Stored,
         },
-        doubtful: row.doubtful || row.fate == Fate::Submitted,
-        deferral,
+        doubtful: row.doubtful || row.fate.is_submitted(),
+        deferral: row.fate.deferral(),
         stage: Stage::Held,
         through: None,
         place: row.order,

@@ -10,7 +10,6 @@ use super::output::Fate;
 use super::timer::Timer;
 use super::work::{Stage, Work, WorkKey};
 use crate::admission::{Admission, Changed, FeatureSets, Learned};
-use crate::fate::Deferral;
 use crate::settings::InDoubt;
 
 /// Inferences of a host that are known to run at once; past it a further one is not counted.
@@ -151,16 +150,8 @@ impl Engine {
 
     /// What the host refused until something changes waits for that no longer, of all that is `hit`.
     fn unstick(&mut self, hit: impl Fn(&Work) -> bool) {
-        let mut freed = Vec::new();
-        for (key, work) in self.works.iter_mut().filter(|(_, work)| work.stuck && hit(work)) {
+        for work in self.works.values_mut().filter(|work| work.stuck && hit(work)) {
             work.stuck = false;
-            if work.deferral == Some(Deferral::Other) {
-                work.deferral = None;
-                freed.push(key);
-            }
-        }
-        for key in freed {
-            self.touch(key);
         }
     }
 

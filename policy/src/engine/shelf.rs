@@ -81,8 +81,9 @@ impl Engine {
     pub(super) fn finish(&mut self, work: &Work, fate: Fate) {
         self.step();
         let event_id = work.event_id();
+        let fate = if fate.is_in_doubt() { Fate::in_doubt(work.deferral) } else { fate };
         match fate {
-            Fate::Dead(_) | Fate::InDoubt => self.lay_aside(work, &fate),
+            Fate::Dead(_) | Fate::InDoubt | Fate::InDoubtAfter(_) => self.lay_aside(work, &fate),
             _ => self.close(work, &fate),
         }
         self.outputs.push_back(Output::Ended { event_id, fate });

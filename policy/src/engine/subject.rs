@@ -131,6 +131,11 @@ impl Subjects {
         self.table.len()
     }
 
+    /// All that are tracked.
+    pub(super) fn all(&self) -> impl Iterator<Item = &Subject> {
+        self.table.values()
+    }
+
     /// Whether one more subject can be tracked within `most`.
     pub(super) fn has_room(&self, most: usize) -> bool {
         self.table.len() < most || !self.idle.is_empty()

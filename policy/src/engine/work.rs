@@ -146,7 +146,7 @@ impl Work {
     /// Where it stands, while it is here.
     pub(super) fn fate(&self) -> Fate {
         match (self.stage, self.doubtful, self.deferral) {
-            (Stage::Out(_), ..) | (_, true, _) => Fate::Submitted,
+            (Stage::Out(_), ..) | (_, true, _) => Fate::submitted(self.deferral),
             (_, _, Some(deferral)) => Fate::Deferred(deferral),
             _ => Fate::Held,
         }

@@ -46,7 +46,7 @@ impl Tally {
                     "the host refused an accepted occurrence for good: dead letter"
                 );
             }
-            Fate::InDoubt => {
+            Fate::InDoubt | Fate::InDoubtAfter(_) => {
                 self.in_doubt += 1;
                 tracing::warn!(
                     event_id,

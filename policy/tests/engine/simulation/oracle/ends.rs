@@ -58,7 +58,7 @@ impl Oracle {
                         || (said == Some(Meaning::Duplicate) && one.doubt_in.is_none()),
                     "{id} dead by {said:?}"
                 ),
-                Fate::InDoubt => {
+                Fate::InDoubt | Fate::InDoubtAfter(_) => {
                     let lost = gone.values().any(|way| way.occurrence == at && way.handed);
                     assert!(one.doubt_in.is_some() || (lost && said.is_none()), "{id} in doubt");
                 }

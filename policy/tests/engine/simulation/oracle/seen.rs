@@ -36,7 +36,7 @@ impl Seen {
             Fate::Withdrawn => 2,
             Fate::Expired => 3,
             Fate::Dead(_) => 4,
-            Fate::InDoubt => 5,
+            Fate::InDoubt | Fate::InDoubtAfter(_) => 5,
             other => panic!("{other:?} is no end"),
         };
         self.fates[at] += 1;
