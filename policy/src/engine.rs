@@ -113,6 +113,7 @@ pub struct Engine {
     limits: Limits,
     pace: Pace,
     pace_timer_ms: Option<u64>,
+    prune_timer_ms: Option<u64>,
     held_bytes: u64,
     /// What is stored uncoalesced, by channel.
     queues: Queues,
@@ -167,6 +168,7 @@ impl Engine {
             limits,
             pace,
             pace_timer_ms: None,
+            prune_timer_ms: None,
             held_bytes: 0,
             queues: HashMap::with_hasher(FixedState::with_seed(seed)),
             letters: Letters::default(),
@@ -282,6 +284,7 @@ impl Engine {
                 Timer::Answer(number) => self.on_unanswered(number, set_for),
                 Timer::PolicyWait => self.unpark(|_| true),
                 Timer::Pace => self.pace_timer_ms = None,
+                Timer::Prune => self.on_prune(set_for),
             }
         }
         if !self.order.ready.is_empty() {
@@ -325,6 +328,7 @@ impl Engine {
         if self.timers.len() > 4 * (self.works.len() + self.outs.len()) + 1024 {
             let (works, outs, pace) = (&self.works, &self.outs, self.pace_timer_ms);
             let wait_ms = self.settings.host.policy_wait_ms;
+            let prune = self.prune_timer_ms;
             let policy = self.session.as_ref().map(|session| session.began_ms + wait_ms);
             self.timers.sweep(|at, timer| match timer {
                 Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
@@ -333,6 +337,7 @@ impl Engine {
                 Timer::Answer(number) => outs.get(&number).is_some_and(|out| out.timer_ms == Some(at)),
                 Timer::PolicyWait => policy == Some(at),
                 Timer::Pace => pace == Some(at),
+                Timer::Prune => prune == Some(at),
             });
         }
     }

@@ -462,8 +462,11 @@ impl Binding {
                     }
                 }
                 News::Store(store) => {
-                    if let Some(session) = self.session.as_mut().filter(|_| self.core.is_lost()) {
-                        session.revoke();
+                    if self.core.is_lost() {
+                        self.letters.clear();
+                        if let Some(session) = &mut self.session {
+                            session.revoke();
+                        }
                     }
                     self.tell(Input::Store(store));
                 }

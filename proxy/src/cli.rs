@@ -13,6 +13,7 @@ use crate::config::{self, Env, Loaded, Purpose};
 mod args;
 mod classify;
 pub mod exit;
+mod journal;
 pub mod log;
 mod name;
 pub mod out;
@@ -55,6 +56,7 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
             loaded(Purpose::Run, &check.config, env).map(|l| printed(&l.effective()))
         }
         args::Command::Classify(classify) => classify::classify(&classify, env).map(|()| ExitCode::SUCCESS),
+        args::Command::Journal(journal) => journal::journal(journal, env),
         // A schema always has a text: its keys are strings.
         args::Command::Schema => Ok(printed(&format!("{:#}\n", config::schema()))),
         args::Command::Demo => Ok(crate::demo::run()),

@@ -26,6 +26,7 @@ pub mod faulty;
 mod inbox;
 mod ledger;
 mod memory;
+pub mod offline;
 mod open_fault;
 mod reader;
 mod reserve;

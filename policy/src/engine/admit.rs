@@ -5,6 +5,7 @@ use mcpl_codec::{Coalesce, ContentShape, Digest, Event, Fault, Lane, digest, jcs
 use super::Engine;
 use super::input::{Arrival, Stance, StoreState, Ticket, capability, claim};
 use super::output::{Answer, Outcome, Output};
+use super::timer::Timer;
 use super::work::{WorkKey, told_in};
 use crate::admission::{Authority, Standing};
 use crate::journal::{Change, Table};
@@ -185,6 +186,26 @@ impl Engine {
     pub(super) fn recall(&mut self, ticket: Ticket, number: u64) {
         let after = self.last_step();
         self.outputs.push_back(Output::Answer { ticket, answer: Answer::Again(number), after });
+    }
+
+    /// The retry window of the oldest is over: it goes, whether events come or not.
+    pub(super) fn on_prune(&mut self, set_for: u64) {
+        if self.prune_timer_ms == Some(set_for) {
+            self.prune_timer_ms = None;
+            self.prune();
+            self.await_prune();
+        }
+    }
+
+    /// Sees to it that what is remembered is forgotten in time, once a second at most.
+    pub(super) fn await_prune(&mut self) {
+        if self.prune_timer_ms.is_none()
+            && let Some(over_ms) = self.receipts.over_ms(self.settings.coalesce.retry_window_ms)
+        {
+            let at = over_ms.max(self.now.mono_ms + 1_000);
+            self.prune_timer_ms = Some(at);
+            self.timers.set(at, Timer::Prune);
+        }
     }
 
     /// Forgets what was admitted longer than the retry window ago.

@@ -131,6 +131,12 @@ impl Receipts {
         std::mem::take(&mut self.untold).then_some(self.below)
     }
 
+    /// When the oldest will have been remembered for `window_ms`, in ms.
+    pub(super) fn over_ms(&self, window_ms: u64) -> Option<u64> {
+        let oldest = self.segments.front()?.oldest()?;
+        Some((oldest + 1) * 1_000 + window_ms)
+    }
+
     /// Whether a number was given and is not forgotten yet; one that was never to be found is forgotten with
     /// the next that was.
     pub(super) fn keeps(&self, number: u64) -> bool {

@@ -70,6 +70,7 @@ impl Engine {
     pub(super) fn admit(&mut self, fingerprint: Option<u128>, digest: Digest) -> u64 {
         let number = self.receipts.remember(fingerprint, digest, self.now.mono_ms);
         self.admitting = number;
+        self.await_prune();
         number
     }
 

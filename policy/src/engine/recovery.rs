@@ -169,7 +169,7 @@ impl Engine {
         self.changes.clear();
         self.touched_works.clear();
         self.touched_subjects.clear();
-        self.pace_timer_ms = None;
+        (self.pace_timer_ms, self.prune_timer_ms) = (None, None);
         self.held_bytes = 0;
         self.refill(recovery.subjects, recovery.texts, recovery.works)?;
         let by_number: HashMap<u64, WorkKey, FixedState> =
@@ -233,6 +233,7 @@ impl Engine {
         for key in by_number.into_values() {
             self.subjects.settle(key);
         }
+        self.await_prune();
         Ok(())
     }
 

@@ -20,6 +20,8 @@ pub(super) enum Timer {
     PolicyWait,
     /// The pace towards the host has room again.
     Pace,
+    /// The retry window of what is remembered may be over (contract 9.5).
+    Prune,
 }
 
 /// The timers set, earliest first. Bounded: stale ones are swept once they outnumber the live work twice.

@@ -33,6 +33,12 @@ impl Book {
         self.rows.get(&(table, id)).map(Vec::as_slice)
     }
 
+    /// The rows of one table, in order.
+    pub(crate) fn table(&self, table: Table) -> impl Iterator<Item = (u64, &[u8])> {
+        let rows = self.rows.range((table, 0)..=(table, u64::MAX));
+        rows.map(|((_, id), row)| (*id, row.as_slice()))
+    }
+
     pub(crate) fn count(&self, table: Table) -> usize {
         self.rows.keys().filter(|(other, _)| *other == table).count()
     }

@@ -3,7 +3,7 @@
 //!
 //! `MCPL_SIM_SEEDS=N` runs N seeds, `MCPL_SIM_SEED=S` only seed S, with everything it did printed if it fails.
 
-mod chance;
+pub(crate) mod chance;
 mod oracle;
 mod subject;
 mod world;
@@ -12,12 +12,12 @@ use self::world::World;
 
 const SEEDS: u64 = 1_000;
 
-fn number(name: &str) -> Option<u64> {
+pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()
 }
 
 /// Says which seed it was if the run panics.
-struct Seed(u64);
+pub(crate) struct Seed(pub(crate) u64);
 
 impl Drop for Seed {
     fn drop(&mut self) {

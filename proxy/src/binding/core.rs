@@ -34,6 +34,8 @@ pub(super) struct Core {
     asked: HashMap<u64, Told>,
     /// Receipts that are being read, by the number of the reading: for this ticket of the session.
     reads: HashMap<u64, u64>,
+    /// Tickets of those that will not be read.
+    unread: Vec<u64>,
     requests: u64,
     /// Words that were carried out, and wait for their step.
     done: Vec<(Seq, Told, Result<Fate, Unresolved>)>,
@@ -56,6 +58,7 @@ impl Core {
             store: StoreState::Good,
             asked: HashMap::new(),
             reads: HashMap::new(),
+            unread: Vec::new(),
             requests: 0,
             done: Vec::new(),
         })
@@ -79,6 +82,7 @@ impl Core {
     /// A session begins: what an earlier one asked for means nothing to it.
     pub(super) fn forget_reads(&mut self) {
         self.reads.clear();
+        self.unread.clear();
     }
 
     /// Whether what waits for `after` need not wait.
@@ -104,6 +108,9 @@ impl Core {
     /// The next thing the journal has to say.
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Poll<News> {
         loop {
+            if let Some(ticket) = self.unread.pop() {
+                return Poll::Ready(News::Receipt(ticket, None));
+            }
             let Poll::Ready(report) = self.ledger.poll(cx) else { return Poll::Pending };
             match report {
                 Report::Durable(seq) => {
@@ -121,6 +128,9 @@ impl Core {
                         for (_, told, _) in self.done.drain(..) {
                             let _ = told.send(Err(Unresolved::Unknown));
                         }
+                        // What was asked for is not answered any more.
+                        self.unread.extend(self.reads.drain().map(|(_, ticket)| ticket));
+                        self.asked.clear();
                         // The rows come when something can be committed again.
                         self.ledger.recover();
                         return Poll::Ready(News::Store(StoreState::Gone));

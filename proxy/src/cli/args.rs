@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::journal::args::{JOURNAL, JOURNAL_EXAMPLES, Journal};
+
 const ABOUT: &str = "A sidecar between one MCPL producer and one MCPL host.
 
 It folds what nobody has read yet, turns the host's refusals into fields a program can act on, paces the \
@@ -14,6 +16,7 @@ const EXIT: &str = "\
 Exit codes:
   0   ok
   64  usage
+  65  the revision has changed (journal resolve)
   69  the producer could not be started (wrap), an address cannot be listened at (run)
   70  internal error
   73  the state directory is in use, or cannot be written
@@ -30,6 +33,7 @@ const LOGS: &str =
   mcpl-sidecar wrap -- node discord.js --stdio
   mcpl-sidecar check --config sidecar.toml
   mcpl-sidecar run --config sidecar.toml
+  mcpl-sidecar journal list --config sidecar.toml
   mcpl-sidecar demo
 
 {EXIT}"))]
@@ -81,6 +85,11 @@ pub(super) enum Command {
 
 {EXIT}"))]
     Classify(Classify),
+    /// Show and settle what is held, in doubt or dead
+    #[command(long_about = JOURNAL, after_long_help = format!("{JOURNAL_EXAMPLES}
+
+{EXIT}"))]
+    Journal(Journal),
     /// Print the JSON Schema of the configuration file
     #[command(long_about = SCHEMA, after_long_help = "Examples:
   mcpl-sidecar schema > mcpl-sidecar.schema.json")]
@@ -230,9 +239,11 @@ mod tests {
     fn every_help_has_examples() {
         let mut command = Arguments::command();
         command.build();
-        for sub in command.get_subcommands_mut() {
+        let mut all: Vec<&mut clap::Command> = command.get_subcommands_mut().collect();
+        while let Some(sub) = all.pop() {
             let help = sub.render_long_help().to_string();
             assert!(help.contains("Examples:\n  ") && help.contains("mcpl-sidecar"), "{help}");
+            all.extend(sub.get_subcommands_mut());
         }
     }
 }

@@ -2,6 +2,8 @@
 
 /// The command line cannot be understood.
 pub const USAGE: u8 = 64;
+/// The revision that was expected is not the one there is (`journal resolve`).
+pub const CHANGED: u8 = 65;
 /// The producer could not be started (`wrap`).
 pub const UNAVAILABLE: u8 = 69;
 /// Our own fault.

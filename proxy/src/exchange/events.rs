@@ -177,10 +177,12 @@ impl Exchange {
         let refused = matches!(answer, Answer::Refused(_) | Answer::Host { outcome: None, .. });
         self.tally.refused += u64::from(refused);
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
+        // What the host itself accepted it has, whether that gets to disk or not.
+        let gated = after.is_some() && !matches!(answer, Answer::Host { .. });
         let state = parcel.render(at, answer);
         parcel.after = parcel.after.max(after);
         if let Some(part) = parcel.parts.get_mut(at) {
-            part.gated = after.is_some();
+            part.gated = gated;
         }
         parcel.set(at, state);
     }

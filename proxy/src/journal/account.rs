@@ -1,41 +1,348 @@
-//! Stub.
-use std::path::Path;
+//! One occurrence as people and machines see it, from its rows (contract 9.2, 9.3).
 
+mod books;
+mod clock;
+
+use std::borrow::Cow;
+
+use bytes::Bytes;
+use mcpl_codec::refusal::Refusal as CodecRefusal;
+use mcpl_codec::{Event, Lane, raw};
+use mcpl_policy::engine::{Outcome, Word};
+use mcpl_policy::fate::Fate;
+use mcpl_policy::journal::{ReceiptRow, WorkRow};
+use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
-use super::{OpenFault, Reader};
+pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
+pub use self::clock::Clock;
 
-/// Stub.
-pub struct Account(Value);
+/// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
+/// receipts.
+pub const OPEN_STATES: [&str; 5] =
+    ["held", "deferred", "outcome-unknown", "manual-reconciliation", "dead-letter"];
+
+/// Where one occurrence stands.
+///
+/// As JSON its members are those of the contract, and what is not known of it is left out. The text of the event is
+/// in it only if it was asked for ([`Account::show_event`]).
+#[derive(Clone, Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Account {
+    /// `<producer>/<number>`, by which it is shown and settled.
+    pub id: String,
+    /// Whose it is.
+    pub producer: String,
+    /// The slot of a `wrap` that has it; ids are of one slot.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub slot: Option<usize>,
+    /// What it is known by: its `eventId`, else its `messageId`. Empty if nothing says it any more.
+    pub event_id: String,
+    /// Its `messageId`, as it was sent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<Box<RawValue>>,
+    /// [`Fate::state`].
+    pub state: &'static str,
+    /// How far it was delivered.
+    pub delivery: &'static str,
+    /// What was decided.
+    pub decision: Decision,
+    /// What was seen of it.
+    pub outcome: &'static str,
+    /// How often that changed; what an operator names to settle it.
+    pub revision: u32,
+    /// `push/event` or `channels/incoming`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub lane: Option<&'static str>,
+    /// What it belongs to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Scope>,
+    /// The key of its subject, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// When it was accepted, RFC 3339; time in which the sidecar did not run is not counted, so that it may be shown
+    /// later than it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub admitted: Option<String>,
+    /// How often the host was not ready for it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub attempts: Option<u32>,
+    /// It is not tried again before this, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_before: Option<String>,
+    /// It is not handed over after this, RFC 3339.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<String>,
+    /// What replaced it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replaced_by: Option<By>,
+    /// What withdrew it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub withdrawn_by: Option<By>,
+    /// Why the host refused it for good.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub refusal: Option<Refusal>,
+    /// What its sender was told of coalescing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub coalesce: Option<Coalesce>,
+    /// The length of the event as it was sent, where its text is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// The event as it was sent: the params of a `push/event`, or the message. Only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event: Option<Box<RawValue>>,
+    /// Its number.
+    #[serde(skip)]
+    pub number: u64,
+    /// Where it stands.
+    #[serde(skip)]
+    pub fate: Fate,
+    /// It is in the journal as a whole, not by its receipt alone.
+    #[serde(skip)]
+    pub open: bool,
+    /// Handed over in a session that is over, and never answered for.
+    #[serde(skip)]
+    pub doubtful: bool,
+}
+
+/// The decision of a disposition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Decision {
+    /// Its name.
+    pub state: &'static str,
+    /// Why; `pending` has no reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<&'static str>,
+}
+
+/// What an occurrence belongs to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Scope {
+    /// A feature set.
+    FeatureSet(String),
+    /// A channel.
+    Channel(String),
+}
+
+/// The occurrence that put an end to another.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct By {
+    /// Its id.
+    pub id: String,
+    /// What it is known by, while that is remembered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub event_id: Option<String>,
+}
+
+/// A refusal, in the members that a producer gets (contract 8.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Refusal {
+    /// Its kind.
+    pub refusal: String,
+    /// Whether to send it again.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retryable: Option<bool>,
+    /// Not before this, in ms.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub retry_after_ms: Option<u64>,
+    /// The limit it is over, in bytes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limit_bytes: Option<u64>,
+}
+
+/// What a sender was told (contract 6.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Coalesce {
+    /// What became of it.
+    pub outcome: &'static str,
+    /// The occurrence it displaced.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub prior_event_id: Option<String>,
+}
+
+/// The rows of one occurrence.
+#[derive(Debug, Default)]
+pub struct Rows {
+    /// Where it stands, while it is open.
+    pub work: Option<WorkRow>,
+    /// Its text, while that is kept.
+    pub text: Option<Bytes>,
+    /// What it was answered and how it ended, inside the retry window.
+    pub receipt: Option<ReceiptRow>,
+    /// What the occurrence that put an end to it is known by.
+    pub by: Option<String>,
+}
+
 impl Account {
-    /// Stub.
+    /// The account that these rows give of an occurrence; `None`: they say nothing of it.
+    pub fn of(producer: &str, number: u64, rows: Rows, clock: Option<&Clock>) -> Option<Self> {
+        let Rows { work, text, receipt, by } = rows;
+        let told = match (&work, &receipt) {
+            (Some(work), _) => Told::by_work(work),
+            (None, Some(receipt)) => Told::by_receipt(receipt),
+            (None, None) => return None,
+        };
+        let event = work.as_ref().zip(text.clone()).map(|(work, text)| read(work.lane, text));
+        let known = [
+            work.as_ref().and_then(|work| work.event_id.as_deref()).map(ToOwned::to_owned),
+            receipt.as_ref().map(|receipt| receipt.event_id.to_string()),
+            event.as_ref().and_then(identity),
+        ];
+        let facts = told.fate.facts();
+        let decision = facts.decision();
+        let live = work.as_ref().filter(|work| !matches!(work.fate, Fate::Dead(_)));
+        let by = receipt
+            .as_ref()
+            .filter(|receipt| work.is_none() && receipt.by > 0)
+            .map(|receipt| By { id: format!("{producer}/{}", receipt.by), event_id: by });
+        let withdrawn = *told.fate == Fate::Withdrawn;
+        Some(Self {
+            id: format!("{producer}/{number}"),
+            producer: producer.to_owned(),
+            slot: None,
+            event_id: known.into_iter().flatten().find(|id| !id.is_empty()).unwrap_or_default(),
+            message_id: event.as_ref().and_then(|event| event.message_id.as_deref()).and_then(json),
+            state: told.fate.state(),
+            delivery: facts.delivery().as_str(),
+            decision: Decision { state: decision.state().as_str(), reason: decision.reason() },
+            outcome: facts.outcome().as_str(),
+            revision: told.revision,
+            lane: work.as_ref().map(|work| work.lane.method()),
+            scope: event.as_ref().and_then(scope),
+            key: event.as_ref().and_then(key),
+            admitted: clock.and_then(|clock| clock.told(told.admitted_ms)),
+            attempts: live.map(|work| work.attempts).filter(|attempts| *attempts > 0),
+            not_before: live.zip(clock).and_then(|(work, clock)| clock.ahead(work.not_before_ms)),
+            expires_at: live.and_then(|work| work.expires_ms).and_then(clock::rfc3339),
+            replaced_by: by.clone().filter(|_| !withdrawn),
+            withdrawn_by: by.filter(|_| withdrawn),
+            refusal: match told.fate {
+                Fate::Dead(refusal) => Some(Refusal::of(refusal)),
+                _ => None,
+            },
+            coalesce: told.outcome.map(|outcome| Coalesce {
+                outcome: outcome.as_str(),
+                prior_event_id: told.prior.map(ToOwned::to_owned),
+            }),
+            bytes: text.as_ref().map(|text| text.len() as u64),
+            event: None,
+            number,
+            fate: told.fate.clone(),
+            open: work.is_some(),
+            doubtful: work.as_ref().is_some_and(|work| work.doubtful),
+        })
+    }
+
+    /// Puts the event itself into it.
+    pub fn show_event(&mut self, text: &[u8]) {
+        // A line break in it can only stand between tokens; an account is one line.
+        let line: Vec<u8> =
+            text.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).collect();
+        self.event = json(&line).or_else(|| {
+            // It was read as JSON once; should that be wrong, its text is better than nothing.
+            serde_json::value::to_raw_value(&String::from_utf8_lossy(text)).ok()
+        });
+    }
+
+    /// What an operator may say of it.
+    pub fn words(&self) -> &'static [Word] {
+        let whole = self.bytes.is_some();
+        match self.fate {
+            _ if !self.open => &[],
+            Fate::Dead(_) if whole => &[Word::Again, Word::Drop],
+            Fate::Dead(_) => &[Word::Drop],
+            _ if self.fate.is_end() => &[],
+            _ if !(self.fate.is_in_doubt() || self.fate.is_submitted()) => &[],
+            _ if whole => &[Word::Submitted, Word::NotSubmitted, Word::Again, Word::Drop],
+            _ => &[Word::Submitted, Word::Drop],
+        }
+    }
+
+    /// As a JSON value.
     pub fn json(&self) -> Value {
-        self.0.clone()
+        // Names of ours as keys: it can always be written.
+        serde_json::to_value(self).unwrap_or_default()
     }
 }
-/// Stub.
-pub struct Books(#[allow(dead_code)] Reader);
-#[allow(clippy::type_complexity)]
-impl Books {
-    /// Stub.
-    pub fn open(dir: &Path) -> Result<Self, OpenFault> {
-        Reader::open(dir).map(Self)
-    }
-    /// Stub.
-    pub fn account(&self, _: &str, _: u64) -> Result<Option<Account>, OpenFault> {
-        Ok(None)
-    }
-    /// Stub.
-    pub fn live(
-        &self,
-        _: Option<&str>,
-        _: Option<(String, u64)>,
-        _: usize,
-    ) -> Result<(Vec<Account>, Option<(String, u64)>), OpenFault> {
-        Ok((Vec::new(), None))
+
+impl Refusal {
+    fn of(refusal: &CodecRefusal) -> Self {
+        let CodecRefusal { kind, retryable, retry_after_ms, limit_bytes } = refusal;
+        Self {
+            refusal: kind.as_str().to_owned(),
+            retryable: *retryable,
+            retry_after_ms: *retry_after_ms,
+            limit_bytes: *limit_bytes,
+        }
     }
 }
-/// Stub.
-pub fn oldest_held(_: &Path) -> Option<u64> {
-    None
+
+/// What both kinds of rows say.
+struct Told<'a> {
+    fate: &'a Fate,
+    revision: u32,
+    admitted_ms: u64,
+    outcome: Option<Outcome>,
+    prior: Option<&'a str>,
 }
+
+impl<'a> Told<'a> {
+    fn by_work(work: &'a WorkRow) -> Self {
+        let WorkRow { fate, revision, admitted_ms, outcome, prior, .. } = work;
+        let prior = prior.as_deref();
+        Self { fate, revision: *revision, admitted_ms: *admitted_ms, outcome: *outcome, prior }
+    }
+
+    fn by_receipt(receipt: &'a ReceiptRow) -> Self {
+        let ReceiptRow { fate, revision, admitted_ms, outcome, prior, .. } = receipt;
+        let prior = prior.as_deref();
+        Self { fate, revision: *revision, admitted_ms: *admitted_ms, outcome: *outcome, prior }
+    }
+}
+
+fn read(lane: Lane, text: Bytes) -> Event {
+    match lane {
+        Lane::Push => Event::push(text),
+        Lane::Channel => Event::message(text),
+    }
+}
+
+/// What an event is known by: its `eventId`, else its `messageId` (contract 0).
+fn identity(event: &Event) -> Option<String> {
+    let named = event.event_id.as_deref().filter(|id| !id.is_empty()).map(ToOwned::to_owned);
+    let spelled =
+        |id: &[u8]| raw::string(id).map_or_else(|| String::from_utf8_lossy(id).into_owned(), Cow::into_owned);
+    named.or_else(|| event.message_id.as_deref().map(spelled))
+}
+
+fn scope(event: &Event) -> Option<Scope> {
+    let channel = match (event.lane, &event.coalesce) {
+        (Lane::Channel, _) => event.channel.as_deref(),
+        (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
+        (Lane::Push, _) => None,
+    };
+    let feature_set = || event.feature_set.as_deref().map(|name| Scope::FeatureSet(name.to_owned()));
+    channel.map(|id| Scope::Channel(id.to_owned())).or_else(feature_set)
+}
+
+fn key(event: &Event) -> Option<String> {
+    match &event.coalesce {
+        Some(Ok(coalesce)) => Some(coalesce.key.to_string()),
+        _ => None,
+    }
+}
+
+/// JSON text as it is.
+fn json(text: &[u8]) -> Option<Box<RawValue>> {
+    RawValue::from_string(String::from_utf8(text.to_vec()).ok()?).ok()
+}
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;

@@ -67,6 +67,11 @@ impl Segment {
         Some(Found { number: self.first + u64::from(entry.offset), digest: entry.digest() })
     }
 
+    /// The second of the oldest that is not forgotten.
+    pub(super) fn oldest(&self) -> Option<u64> {
+        self.entries.get(self.forgotten).map(|entry| self.since + u64::from(entry.seconds))
+    }
+
     /// Forgets what is before a second, and says below which number nothing is left of it; `None` if there
     /// was no such thing.
     pub(super) fn forget(&mut self, second: u64) -> Option<u64> {

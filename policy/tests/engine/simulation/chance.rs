@@ -13,28 +13,28 @@ use crate::say::{CHANNELS, CODES, Say};
 
 /// The dice.
 #[derive(Debug)]
-pub(super) struct Chance(fastrand::Rng);
+pub(crate) struct Chance(fastrand::Rng);
 
 impl Chance {
-    pub(super) fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(fastrand::Rng::with_seed(seed))
     }
 
     /// True in `percent` of all throws.
-    pub(super) fn percent(&mut self, percent: u32) -> bool {
+    pub(crate) fn percent(&mut self, percent: u32) -> bool {
         self.0.u32(0..100) < percent
     }
 
-    pub(super) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
+    pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
         &choices[self.0.usize(0..choices.len())]
     }
 
-    pub(super) fn up_to(&mut self, range: impl RangeBounds<u64>) -> u64 {
+    pub(crate) fn up_to(&mut self, range: impl RangeBounds<u64>) -> u64 {
         self.0.u64(range)
     }
 
     /// A step of time, from none to hours.
-    pub(super) fn time(&mut self) -> u64 {
+    pub(crate) fn time(&mut self) -> u64 {
         match self.up_to(0..100) {
             0..10 => 0,
             10..45 => self.up_to(1..100),
@@ -45,12 +45,12 @@ impl Chance {
         }
     }
 
-    pub(super) fn dedup(&mut self) -> Dedup {
+    pub(crate) fn dedup(&mut self) -> Dedup {
         *self.of(&[Dedup::None, Dedup::Push, Dedup::Push, Dedup::Both])
     }
 
     /// Settings; `tight` ones have next to no room.
-    pub(super) fn settings(&mut self, tight: bool) -> Settings {
+    pub(crate) fn settings(&mut self, tight: bool) -> Settings {
         let mut settings = Settings::default();
         let coalesce = &mut settings.coalesce;
         coalesce.position = *self.of(&[Position::Auto, Position::Slot, Position::Tail]);
@@ -67,7 +67,7 @@ impl Chance {
     }
 
     /// What an operator may change while it runs.
-    pub(super) fn change(&mut self, settings: &mut Settings) {
+    pub(crate) fn change(&mut self, settings: &mut Settings) {
         settings.coalesce.quiet_ms = *self.of(&[0, 200, 1_500, 1_500, 20_000]);
         settings.coalesce.max_hold_ms = *self.of(&[0, 1_000, 5_000, 5_000, 30_000]);
         settings.coalesce.busy_max_ms = *self.of(&[2_000, 120_000]);
@@ -82,7 +82,7 @@ impl Chance {
     }
 
     /// Something new of the producer's.
-    pub(super) fn event(&mut self, id: &str, wall_ms: i64) -> Draft {
+    pub(crate) fn event(&mut self, id: &str, wall_ms: i64) -> Draft {
         let mut draft = if self.percent(45) {
             Draft::message(id, self.of::<&'static str>(&CHANNELS))
         } else {
@@ -116,12 +116,12 @@ impl Chance {
         draft
     }
 
-    pub(super) fn wrong(&mut self) -> Wrong {
+    pub(crate) fn wrong(&mut self) -> Wrong {
         *self.of(&[Wrong::Key, Wrong::Timestamp, Wrong::Content, Wrong::Flags, Wrong::Twice])
     }
 
     /// What the host says; a `kind` one rarely refuses for good.
-    pub(super) fn say(&mut self, kind: bool) -> Say {
+    pub(crate) fn say(&mut self, kind: bool) -> Say {
         match self.up_to(0..100) {
             0..60 => Say::Accepted,
             60..80 => {

@@ -1,0 +1,117 @@
+//! What is saved, and what is said of the rest.
+
+use std::path::PathBuf;
+
+use mcpl_policy::fate::Fate;
+use mcpl_policy::journal::Table;
+use serde_json::Value;
+use tempfile::tempdir;
+
+use super::*;
+use crate::cli::journal::args::Command;
+use crate::cli::journal::tests::{parsed, place};
+use crate::journal::FILE;
+use crate::journal::account::sample::{Written, ended, open, spoil, work, write};
+
+fn lines(text: &[u8]) -> Vec<Value> {
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+        .map(|line| serde_json::from_slice(line).unwrap())
+        .collect()
+}
+
+fn filled(dir: &Path, count: u64) {
+    let changes = (1..=count).flat_map(|n| match n % 2 {
+        0 => ended(n, &format!("e{n}"), Fate::Delivered),
+        _ => open(n, &format!("e{n}"), &work(Fate::Held)),
+    });
+    write(dir, "discord", changes.collect());
+}
+
+fn saved(dir: &Path) -> (Result<u64, u8>, Vec<Value>) {
+    let mut to = Vec::new();
+    let result = exported(&place(dir), &mut to, Progress::new(false));
+    (result, lines(&to))
+}
+
+#[test]
+fn everything_is_a_line_with_its_content() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path(), 4);
+    let (result, lines) = saved(tmp.path());
+    assert_eq!((result, lines.len()), (Ok(4), 4));
+    assert_eq!(lines[0]["event"]["payload"]["content"], "hush");
+    assert_eq!((&lines[1]["state"], lines[1].get("event")), (&"delivered".into(), None));
+}
+
+#[test]
+fn a_journal_that_is_written_is_saved_as_it_is() {
+    let tmp = tempdir().unwrap();
+    let mut running = Written::new(tmp.path(), "discord");
+    running.write(open(1, "a", &work(Fate::Held)));
+    assert_eq!(saved(tmp.path()).0, Ok(1));
+    assert_eq!(saved(&tmp.path().join("never")).0, Ok(0), "and where there is none, none is");
+}
+
+#[test]
+fn a_spoilt_row_costs_nothing_but_itself() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path(), 9);
+    spoil(tmp.path(), Table::Receipt, 4);
+    spoil(tmp.path(), Table::Content, 5);
+    let (result, lines) = saved(tmp.path());
+    assert_eq!((result, lines.len()), (Err(exit::INTERNAL), 8));
+    assert_eq!((&lines[3]["eventId"], lines[3].get("event")), (&"e5".into(), None));
+}
+
+#[test]
+fn damaged_pages_cost_what_lies_in_them() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path(), 4000);
+    let file = tmp.path().join(FILE);
+    let mut bytes = std::fs::read(&file).unwrap();
+    let pages = bytes.len() / 4096;
+    // Some in the middle, where rows are.
+    for page in [pages / 2, pages * 3 / 4] {
+        bytes[page * 4096..(page + 1) * 4096].fill(0xa5);
+    }
+    std::fs::write(&file, bytes).unwrap();
+    let (result, lines) = saved(tmp.path());
+    assert_eq!(result, Err(exit::INTERNAL));
+    assert!(lines.len() > 3000, "{}", lines.len());
+    let mut ids: Vec<&str> = lines.iter().map(|line| line["id"].as_str().unwrap()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    assert_eq!(ids.len(), lines.len(), "nothing twice");
+}
+
+#[test]
+fn a_file_that_is_no_journal_any_more_is_said_to_be_lost() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path(), 2);
+    std::fs::write(tmp.path().join(FILE), [0xa5; 8192]).unwrap();
+    let (result, lines) = saved(tmp.path());
+    assert!(result.is_err() && lines.is_empty(), "{result:?}");
+}
+
+#[test]
+fn an_export_is_its_owners_only() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path(), 2);
+    let to: PathBuf = tmp.path().join("out.jsonl");
+    std::fs::write(&to, "what was there before, and is longer than nothing").unwrap();
+    std::fs::set_permissions(&to, Permissions::from_mode(0o644)).unwrap();
+    let Command::Export(asked) = parsed(&format!("export --output {}", to.display())) else { panic!() };
+    export(&asked, &place(tmp.path())).unwrap();
+    assert_eq!(std::fs::metadata(&to).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(lines(&std::fs::read(&to).unwrap()).len(), 2);
+    let Command::Export(asked) = parsed("export --output /nowhere/at/all") else { panic!() };
+    assert_eq!(export(&asked, &place(tmp.path())).unwrap_err(), exit::USAGE);
+}
+
+#[test]
+fn progress_is_a_share_of_what_there_is() {
+    assert_eq!(line("discord", 512, 50, Some(200)), "discord: 512 occurrences (25%)");
+    assert_eq!(line("discord", 512, 300, Some(200)), "discord: 512 occurrences");
+    assert_eq!(line("discord", 512, 300, None), "discord: 512 occurrences");
+}

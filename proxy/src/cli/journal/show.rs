@@ -1,0 +1,126 @@
+//! `journal show`.
+
+use std::fmt::Write as _;
+
+use mcpl_policy::engine::Word;
+use mcpl_policy::fate::Fate;
+
+use super::args::Show;
+use super::plain::plain;
+use super::{Place, found, unreadable, unwritten};
+use crate::cli::out;
+use crate::journal::account::{Account, By, Scope};
+
+/// Writes the account to stdout.
+pub(super) fn show(show: &Show, places: &[Place]) -> Result<(), u8> {
+    let text = text(show, places)?;
+    out::print(&text).map_err(|why| unwritten(&why))
+}
+
+fn text(show: &Show, places: &[Place]) -> Result<String, u8> {
+    let found::Found { accounts, mut account, .. } = found::by_any_name(&show.what, places)?;
+    if show.content {
+        let text = accounts.text(&account.producer, account.number).map_err(|fault| unreadable(&fault))?;
+        if let Some(text) = text {
+            account.show_event(&text);
+        }
+    }
+    if show.json {
+        // Names of ours as keys: it can always be written.
+        let text = serde_json::to_string(&account).unwrap_or_default();
+        return Ok(text + "\n");
+    }
+    Ok(page(&account, show.content))
+}
+
+/// The account as a page for people.
+fn page(account: &Account, content: bool) -> String {
+    let mut page = format!("{}: {}\n", plain(&account.id), plain(&account.fate.told()));
+    for end in [("replaced by", &account.replaced_by), ("withdrawn by", &account.withdrawn_by)] {
+        if let (how, Some(by)) = end {
+            line(&mut page, how, Some(told(by)));
+        }
+    }
+    line(&mut page, "event id", Some(account.event_id.clone()).filter(|id| !id.is_empty()));
+    line(&mut page, "message id", account.message_id.as_ref().map(|id| id.get().to_owned()));
+    line(&mut page, "slot", account.slot.map(|slot| slot.to_string()));
+    line(&mut page, "lane", account.lane.map(ToOwned::to_owned));
+    match &account.scope {
+        Some(Scope::FeatureSet(name)) => line(&mut page, "feature set", Some(name.clone())),
+        Some(Scope::Channel(id)) => line(&mut page, "channel", Some(id.clone())),
+        None => {}
+    }
+    line(&mut page, "key", account.key.clone());
+    line(&mut page, "admitted", account.admitted.clone());
+    if let Some(coalesce) = &account.coalesce {
+        let prior =
+            coalesce.prior_event_id.as_deref().map_or_else(String::new, |id| format!(", displaced {id}"));
+        line(&mut page, "told", Some(format!("{}{prior}", coalesce.outcome)));
+    }
+    line(&mut page, "tries", account.attempts.map(|tries| tries.to_string()));
+    line(&mut page, "not before", account.not_before.clone());
+    line(&mut page, "expires", account.expires_at.clone());
+    line(&mut page, "size", account.bytes.map(|bytes| format!("{bytes} bytes")));
+    if let Some(refusal) = &account.refusal {
+        let limit = refusal.limit_bytes.map_or_else(String::new, |limit| format!(", over {limit} bytes"));
+        line(&mut page, "refusal", Some(format!("{}{limit}", refusal.refusal)));
+    }
+    line(&mut page, "delivery", Some(account.delivery.to_owned()));
+    let reason = account.decision.reason.map_or_else(String::new, |reason| format!(" ({reason})"));
+    line(&mut page, "decision", Some(format!("{}{reason}", account.decision.state)));
+    line(&mut page, "outcome", Some(account.outcome.to_owned()));
+    line(&mut page, "revision", Some(account.revision.to_string()));
+    if content {
+        let event = account.event.as_ref().map_or("not kept any more", |event| event.get());
+        line(&mut page, "event", Some(event.to_owned()));
+    }
+    let advice = advice(account);
+    if !advice.is_empty() {
+        page.push('\n');
+        page.push_str(&advice);
+    }
+    page
+}
+
+fn line(page: &mut String, name: &str, value: Option<String>) {
+    if let Some(value) = value {
+        // Writing to a String cannot fail.
+        let _ = writeln!(page, "  {name:<12} {}", plain(&value));
+    }
+}
+
+fn told(by: &By) -> String {
+    let event_id = by.event_id.as_deref().map_or_else(String::new, |id| format!(" ({id})"));
+    format!("{}{event_id}", by.id)
+}
+
+/// What can be done about it.
+fn advice(account: &Account) -> String {
+    let mut advice = String::new();
+    let about = match account.fate {
+        _ if account.open && account.fate.is_submitted() => {
+            "The host has not answered for it. In the next session it goes again where the host drops repeats.\n"
+        }
+        _ if account.open && account.fate.is_in_doubt() => "Look whether the host has it, then say so:\n",
+        Fate::Dead(_) if account.open && account.bytes.is_none() => "Its content is not kept any more.\n",
+        _ => "",
+    };
+    advice.push_str(about);
+    for word in account.words() {
+        let (flag, what) = match word {
+            Word::Submitted => ("--submitted", "the host has it"),
+            Word::NotSubmitted => ("--not-submitted", "the host does not have it: hand it over anew"),
+            // For what is in doubt it is the same as --not-submitted.
+            Word::Again if account.words().contains(&Word::NotSubmitted) => continue,
+            Word::Again => ("--again", "hand it over anew"),
+            Word::Drop => ("--drop", "let it go"),
+        };
+        let slot = account.slot.map_or_else(String::new, |slot| format!(" --slot {slot}"));
+        let (id, revision) = (plain(&account.id), account.revision);
+        let _ = writeln!(advice, "  journal resolve {id} {flag} --expect {revision}{slot}   # {what}");
+    }
+    advice
+}
+
+#[cfg(test)]
+mod tests;
