@@ -30,8 +30,9 @@ impl Engine {
         let works = &self.works;
         let is_older = |key: WorkKey| works.get(key).is_some_and(|work| work.arrived < arrived);
         if subject.out > 0 {
+            let step = self.seq + u64::from(!self.stepped);
             for out in self.outs.values_mut().filter(|out| out.subject == Some(id) && is_older(out.work)) {
-                out.superseded = Some(fate.clone());
+                out.supersede(fate, step);
             }
         }
         let mut older: Vec<WorkKey> = if many { self.set_aside_of(id).collect() } else { Vec::new() };
@@ -108,7 +109,10 @@ impl Engine {
             .values()
             .filter_map(|&key| Some((key, self.works.get(key)?)))
             .filter(|(_, other)| other.subject == Some(id) && other.arrived > work.arrived)
-            .filter(|(_, other)| other.through.as_ref().is_some_and(|through| through.displaced.is_none()))
+            .filter(|(_, other)| {
+                let displaced = other.through.as_ref().map(|through| through.displaced);
+                displaced.is_some_and(|key| key.is_none_or(|key| !self.works.contains_key(key)))
+            })
             .min_by_key(|(_, other)| other.arrived)
             .map(|(key, _)| key)
     }

@@ -355,7 +355,7 @@ impl Engine {
         }
     }
 
-    fn is_urgent(&self, event: &Event) -> bool {
+    pub(super) fn is_urgent(&self, event: &Event) -> bool {
         let urgent = &self.settings.coalesce.urgent_tags;
         let meets = |tag: &str| urgent.iter().any(|wanted| wanted == tag);
         !urgent.is_empty()

@@ -180,7 +180,8 @@ impl Engine {
         let (Some(&letter), Some(row)) = (self.letters.all.get(&resolve.number), &resolve.work) else {
             return Err(Unresolved::Unknown);
         };
-        if resolve.expect.is_some_and(|expect| expect != letter.revision) {
+        // Rows that were read before the last change are of an occurrence that looked different, too.
+        if resolve.expect.unwrap_or(row.revision) != letter.revision || row.revision != letter.revision {
             return Err(Unresolved::Revision(letter.revision));
         }
         let fate = match (resolve.word, letter.dead) {
@@ -231,15 +232,36 @@ impl Engine {
         work.doubtful = false;
         work.deferral = None;
         (work.attempts, work.not_before_ms) = (0, 0);
-        let newer = work.subject.and_then(|id| self.unread_of(id)).and_then(|key| self.works.get(key));
-        if let Some(newer) = newer.filter(|_| work.is_replaceable()) {
-            self.admitting = newer.number;
-            self.forget_letter(resolve.number, row, &Fate::Replaced);
-            return Ok(Fate::Replaced);
+        let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| self.unread_of(id));
+        if let Some((key, other)) = unread.and_then(|key| Some((key, self.works.get(key)?))) {
+            if other.arrived > work.arrived {
+                self.admitting = other.number;
+                self.forget_letter(resolve.number, row, &Fate::Replaced);
+                return Ok(Fate::Replaced);
+            }
+            // An operator had that one sent anew before: this one came after it.
+            self.admitting = work.number;
+            self.end(key, Fate::Replaced);
         }
         self.step();
-        self.insert(work, true);
+        self.insert_behind(work);
         Ok(Fate::Held)
+    }
+
+    /// Takes work back in, due at once: as the occupant, unless a write-through that came after it waits for its
+    /// verdict; then it is what that one displaces.
+    fn insert_behind(&mut self, work: Work) {
+        let (id, replaceable) = (work.subject, work.is_replaceable());
+        let waiting = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
+        let key = self.insert(work, true);
+        if !replaceable || waiting.is_none() {
+            return;
+        }
+        if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
+            subject.occupant = waiting;
+        }
+        self.unlist(key);
+        self.put_back(key, true);
     }
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Out {
     pub(super) step: Seq,
     pub(super) subject: Option<SubjectKey>,
     /// A newer version, or a withdrawal, came meanwhile: refused, it is not tried again but ends so.
-    pub(super) superseded: Option<Fate>,
+    pub(super) superseded: Option<Superseded>,
     /// A byte of it was handed to the transport.
     pub(super) handed: bool,
     /// What the reading clock showed when its last byte was written.
@@ -26,7 +26,39 @@ pub(super) struct Out {
     pub(super) timer_ms: Option<u64>,
 }
 
+/// How a forward ends that is refused, since something newer came while it was out; and by which steps, for
+/// some of them may be lost.
+#[derive(Clone, Debug)]
+pub(super) struct Superseded {
+    first: (Fate, Seq),
+    last: (Fate, Seq),
+}
+
+impl Superseded {
+    /// It ends as what came last says.
+    pub(super) fn fate(&self) -> &Fate {
+        &self.last.0
+    }
+
+    /// What is left of it when no step after `durable` ever was.
+    pub(super) fn as_of(mut self, durable: Seq) -> Option<Self> {
+        if self.last.1 > durable {
+            self.last = self.first.clone();
+        }
+        (self.first.1 <= durable).then_some(self)
+    }
+}
+
 impl Out {
+    /// Something newer came by `step`.
+    pub(super) fn supersede(&mut self, fate: &Fate, step: Seq) {
+        let now = (fate.clone(), step);
+        match &mut self.superseded {
+            Some(superseded) => superseded.last = now,
+            None => self.superseded = Some(Superseded { first: now.clone(), last: now }),
+        }
+    }
+
     pub(super) fn new(work: WorkKey, subject: Option<SubjectKey>, (occurrence, step): (u64, Seq)) -> Self {
         Self {
             work,

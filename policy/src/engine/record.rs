@@ -124,8 +124,11 @@ impl Engine {
 
     /// Puts this input's step together, if it changed anything.
     pub(super) fn record(&mut self) {
-        let changed =
-            !(self.touched_works.is_empty() && self.touched_subjects.is_empty() && self.changes.is_empty());
+        // A subject that is forgotten is a change by itself: a write-through may have begun it.
+        let changed = !(self.touched_works.is_empty()
+            && self.touched_subjects.is_empty()
+            && self.changes.is_empty()
+            && !self.subjects.has_dropped());
         if !self.stepped && !changed {
             return;
         }
@@ -145,9 +148,10 @@ impl Engine {
             self.changes.push(Change::Put { table: Table::Work, id: work.number, row });
         }
         for id in std::mem::take(&mut self.touched_subjects) {
+            let used = self.subjects.used(seq);
             let Some(subject) = self.subjects.get_mut(id) else { continue };
             subject.touched = false;
-            let row = subject.row(seq).encode();
+            let row = subject.row(used).encode();
             self.changes.push(Change::Put { table: Table::Subject, id: subject.number, row });
         }
         self.changes.extend(self.subjects.dropped().map(|id| Change::Delete { table: Table::Subject, id }));

@@ -11,12 +11,12 @@ use super::Engine;
 use super::input::{HostReply, StoreState};
 use super::letters::Letters;
 use super::order::Order;
-use super::out::Out;
+use super::out::{Out, Superseded};
 use super::output::{Answer, Output, Seq};
 use super::receipt::Receipts;
 use super::record;
 use super::subject::{SubjectKey, Subjects};
-use super::timer::Timers;
+use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
 use crate::journal::{MetaRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
@@ -82,6 +82,7 @@ pub(super) struct Unsettled {
     step: Seq,
     number: u64,
     occurrence: u64,
+    superseded: Option<Superseded>,
     reply: HostReply,
 }
 
@@ -131,7 +132,8 @@ impl Engine {
     /// are still out, and answers to them that were dealt with since are dealt with anew. What was written
     /// through is answered as not answered by the host.
     ///
-    /// The outputs must be drained afterwards, as after [`handle`](Self::handle).
+    /// The outputs must be drained afterwards, as after [`handle`](Self::handle), and
+    /// [`deadline_ms`](Self::deadline_ms) asked anew: what may be handed over again is, with the next input.
     ///
     /// # Errors
     /// [`Spoilt`]: rows do not fit together; the engine holds nothing then.
@@ -139,22 +141,25 @@ impl Engine {
         if let Some(spoilt) = recovery.orphan {
             return Err(spoilt);
         }
-        self.store = store;
+        // Nothing is handed over before the next input: how late it is by now is not known here.
+        self.store = StoreState::Gone;
         self.durable(durable);
-        self.stepped = false;
+        (self.stepped, self.admitting) = (false, 0);
         for key in self.throughs.values() {
             let through = self.works.get_mut(*key).and_then(|work| work.through.take());
             for ticket in through.map_or_else(Vec::new, |through| through.tickets) {
                 self.outputs.push_back(Output::Answer { ticket, answer: Answer::Unanswered, after: None });
             }
         }
-        let mut alive: BTreeMap<u64, (u64, Option<Out>)> = std::mem::take(&mut self.outs)
+        let mut alive: BTreeMap<u64, Out> = std::mem::take(&mut self.outs)
             .into_iter()
             .filter(|(_, out)| out.occurrence > 0 && out.step <= durable)
-            .map(|(number, out)| (number, (out.occurrence, Some(out))))
             .collect();
         let unsettled = std::mem::take(&mut self.unsettled);
-        alive.extend(unsettled.iter().map(|reply| (reply.number, (reply.occurrence, None))));
+        alive.extend(unsettled.iter().map(|reply| {
+            let answered = Out::new(WorkKey::default(), None, (reply.occurrence, 0));
+            (reply.number, Out { handed: true, superseded: reply.superseded.clone(), ..answered })
+        }));
         let next = recovery.meta.map_or(1, |meta| meta.next);
         let doubtful: HashSet<u64, FixedState> =
             recovery.works.iter().filter(|(_, row)| row.doubtful).map(|(number, _)| *number).collect();
@@ -174,16 +179,21 @@ impl Engine {
         self.refill(recovery.subjects, recovery.texts, recovery.works)?;
         let by_number: HashMap<u64, WorkKey, FixedState> =
             self.works.iter().map(|(key, work)| (work.number, key)).collect();
-        for (number, (occurrence, out)) in alive {
-            if let Some(&key) = by_number.get(&occurrence) {
-                self.put_out(number, key, out, doubtful.contains(&occurrence));
+        for (number, out) in alive {
+            if let Some(&key) = by_number.get(&out.occurrence) {
+                let doubtful = doubtful.contains(&out.occurrence);
+                self.put_out(number, key, out, doubtful);
             }
         }
         self.await_policy();
         for reply in unsettled {
+            // It is not on disk by that: a commit that fails again must not lose it either.
+            self.note_reply(reply.number, &reply.reply);
             self.on_reply(reply.number, &reply.reply);
         }
-        self.pump();
+        self.store = store;
+        self.pace_timer_ms = Some(self.now.mono_ms);
+        self.timers.set(self.now.mono_ms, Timer::Pace);
         self.record();
         Ok(())
     }
@@ -195,7 +205,8 @@ impl Engine {
             self.unsettled.pop_front();
         }
         let (step, occurrence) = (self.seq + u64::from(!self.stepped), out.occurrence);
-        self.unsettled.push_back(Unsettled { step, number, occurrence, reply: reply.clone() });
+        let superseded = out.superseded.clone();
+        self.unsettled.push_back(Unsettled { step, number, occurrence, superseded, reply: reply.clone() });
     }
 
     /// Takes back subjects and work.
@@ -222,7 +233,9 @@ impl Engine {
             };
             let mut work = work(number, &row, record::read(row.lane, text), &self.key);
             work.subject = row.subject.and_then(|number| by_number.get(&number)).copied();
-            let due = work.doubtful || work.deferral.is_some() || work.role == Role::Stored;
+            // A reason once given stays given, as far as it can still be told (contract 7.1).
+            let stored = work.role == Role::Stored;
+            let due = work.doubtful || work.deferral.is_some() || stored || self.is_urgent(&work.event);
             self.insert(work, due);
         }
         // What was read back is as it is on disk.
@@ -238,7 +251,7 @@ impl Engine {
     }
 
     /// Work that the rows say was handed over is out in this session; `doubtful`: in an earlier one, too.
-    fn put_out(&mut self, number: u64, key: WorkKey, out: Option<Out>, doubtful: bool) {
+    fn put_out(&mut self, number: u64, key: WorkKey, out: Out, doubtful: bool) {
         if !self.works.get(key).is_some_and(|work| work.doubtful) {
             return;
         }
@@ -256,11 +269,9 @@ impl Engine {
             subject.blocking = Some(number);
             self.subjects.settle(id);
         }
-        let fresh = Out { handed: true, ..Out::new(key, subject, (0, 0)) };
-        let occurrence = self.works.get(key).map_or(0, |work| work.number);
-        let out = out.unwrap_or(fresh);
-        self.outs
-            .insert(number, Out { work: key, subject, occurrence, superseded: None, timer_ms: None, ..out });
+        // What came after it and is on disk supersedes it still; what is lost never did.
+        let superseded = out.superseded.and_then(|superseded| superseded.as_of(self.durable));
+        self.outs.insert(number, Out { work: key, subject, superseded, timer_ms: None, ..out });
         self.arm_answer(number);
     }
 }

@@ -6,7 +6,7 @@ use foldhash::quality::FixedState;
 
 use super::Engine;
 use super::input::{ChannelFact, GrantFact, Host, Phase, Stance, Taught, claim};
-use super::output::Fate;
+use super::output::{Fate, Output};
 use super::timer::Timer;
 use super::work::{Stage, Work, WorkKey};
 use crate::admission::{Admission, Changed, FeatureSets, Learned};
@@ -83,6 +83,8 @@ impl Engine {
         if self.session.is_none() {
             return;
         }
+        // What this very input had handed over before it came to the end is not to be sent: it is held again.
+        self.outputs.retain(|output| !matches!(output, Output::Forward { .. }));
         let out: Vec<u64> = self.outs.keys().copied().collect();
         for number in out {
             self.on_lost(number);

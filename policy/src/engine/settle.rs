@@ -231,7 +231,7 @@ impl Engine {
         with(work);
         let (attempts, not_before_ms, stuck) = (work.attempts, work.not_before_ms, work.stuck);
         let fixed = !work.is_replaceable();
-        if let (Some(fate), false) = (&out.superseded, fixed) {
+        if let (Some(superseded), false) = (&out.superseded, fixed) {
             let heir = out.subject.and_then(|id| self.unread_of(id));
             if let Some(work) = heir.and_then(|key| self.works.get_mut(key)) {
                 work.attempts = attempts;
@@ -241,7 +241,7 @@ impl Engine {
             if let Some(key) = heir {
                 self.touch(key);
             }
-            return self.end_out(out, fate.clone());
+            return self.end_out(out, superseded.fate().clone());
         }
         self.step();
         self.touch(out.work);

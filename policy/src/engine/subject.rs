@@ -76,6 +76,8 @@ pub(super) struct Subjects {
     next: u64,
     /// Numbers of those that are tracked no more, since that was last asked.
     dropped: Vec<u64>,
+    /// The newest use that rows told of: steps are counted anew by each engine, uses are not.
+    used: u64,
 }
 
 /// The longest scope id that a subject's name holds, in bytes; a longer one is known by its fingerprint.
@@ -91,7 +93,18 @@ impl Subjects {
             scratch: String::new(),
             next: 1,
             dropped: Vec::new(),
+            used: 0,
         }
+    }
+
+    /// What a row says of the use by step `seq`: more than of any use before this engine.
+    pub(super) fn used(&self, seq: u64) -> u64 {
+        self.used + seq
+    }
+
+    /// Some are tracked no more, and that was not asked for yet.
+    pub(super) fn has_dropped(&self) -> bool {
+        !self.dropped.is_empty()
     }
 
     /// Numbers of those that are tracked no more, once.
@@ -108,6 +121,7 @@ impl Subjects {
             HistoryRow::Unknown => History::Unknown,
         };
         self.next = self.next.max(number + 1);
+        self.used = self.used.max(row.used);
         self.add(number, Arc::from(&*row.name), history)
     }
 

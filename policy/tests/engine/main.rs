@@ -6,6 +6,7 @@
 
 mod book;
 mod draft;
+mod durability;
 mod promises;
 mod say;
 mod simulation;

@@ -4,7 +4,10 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use mcpl_policy::admission::FeatureSets;
-use mcpl_policy::engine::{Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Ticket, Unresolved};
+use mcpl_policy::engine::{
+    Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Resolve, StoreState, Ticket, Unresolved, Word,
+};
+use mcpl_policy::journal::{Step, Table};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 use serde_json::Value;
@@ -51,6 +54,12 @@ pub(super) struct Rig {
     pub(super) fates: Vec<(String, Fate)>,
     /// What is on disk.
     pub(super) book: Book,
+    settings: Settings,
+    /// How far the calendar is ahead of the running time.
+    ahead_ms: i64,
+    /// Steps that do not get to disk for now; `None`: each does at once.
+    stalled: Option<Vec<Step>>,
+    durable: u64,
     /// What became of an operator's words.
     pub(super) resolved: Vec<Result<Fate, Unresolved>>,
 }
@@ -65,7 +74,11 @@ impl Rig {
     /// No session yet.
     pub(super) fn new(settings: Settings) -> Self {
         Self {
-            engine: Engine::new(settings, 7),
+            engine: Engine::new(settings.clone(), 7),
+            settings,
+            ahead_ms: 0,
+            stalled: None,
+            durable: 0,
             now_ms: 1_000,
             tickets: 0,
             grants: 0,
@@ -113,12 +126,29 @@ impl Rig {
     }
 
     pub(super) fn feed(&mut self, input: Input) {
-        let wall_ms = 1_767_225_600_000 + self.now_ms as i64;
-        self.engine.handle(Now { mono_ms: self.now_ms, wall_ms }, input);
+        let now = Now { mono_ms: self.now_ms, wall_ms: self.wall_ms() };
+        self.engine.handle(now, input);
+        self.drain();
+    }
+
+    fn wall_ms(&self) -> i64 {
+        1_767_225_600_000 + self.now_ms as i64 + self.ahead_ms
+    }
+
+    fn apply(&mut self, step: Step) {
+        if let Some(stalled) = &mut self.stalled {
+            stalled.push(step);
+        } else {
+            self.book.apply(&step);
+            self.durable = step.seq;
+        }
+    }
+
+    fn drain(&mut self) {
         while let Some(output) = self.engine.poll() {
             match output {
                 Output::Retrying { .. } => {}
-                Output::Step(step) => self.book.apply(&step),
+                Output::Step(step) => self.apply(step),
                 Output::Resolved { result, .. } => self.resolved.push(result),
                 Output::Answer { ticket, answer, .. } => {
                     let answer = match answer {
@@ -153,6 +183,58 @@ impl Rig {
                 Output::Ended { event_id, fate } => self.fates.push((event_id.into(), fate)),
             }
         }
+        self.engine.durable(self.durable);
+    }
+
+    /// No step gets to disk from now on.
+    pub(super) fn stall(&mut self) {
+        self.stalled.get_or_insert_default();
+    }
+
+    /// The sidecar is killed, and is back after `down_ms` of the calendar: the session is over, and what was not
+    /// on disk is gone.
+    pub(super) fn kill(&mut self, down_ms: u64) {
+        (self.stalled, self.durable) = (None, 0);
+        self.out.clear();
+        let wall_ms = self.wall_ms() + down_ms as i64;
+        self.engine = self.book.engine(self.settings.clone(), wall_ms);
+        self.ahead_ms += (self.now_ms + down_ms) as i64 - self.engine.clock_ms() as i64;
+        self.now_ms = self.engine.clock_ms();
+    }
+
+    /// A commit fails: steps that were stalled are gone. Forwards that waited for them never left.
+    pub(super) fn fail(&mut self) {
+        self.stalled = Some(Vec::new());
+        self.feed(Input::Store(StoreState::Gone));
+    }
+
+    /// Commits work again: the engine is as the disk says.
+    pub(super) fn restore(&mut self, store: StoreState) {
+        self.stalled = None;
+        self.engine.restore(self.durable, store, self.book.recovery()).unwrap();
+        self.drain();
+    }
+
+    /// An operator says a word of `id`, at the revision it is at or another one.
+    pub(super) fn resolve(
+        &mut self,
+        id: &str,
+        word: Word,
+        expect: Option<u32>,
+    ) -> Result<Fate, Unresolved> {
+        let number = self.engine.find(id).or_else(|| self.book.number(id)).unwrap_or(0);
+        let work = self.book.work(number);
+        let text = self.book.row(Table::Content, number).map(Bytes::copy_from_slice);
+        let resolve = Resolve { request: 1, number, expect, word, work, text };
+        self.feed(Input::Resolve(Box::new(resolve)));
+        self.resolved.pop().expect("an operator is answered")
+    }
+
+    /// Where the journal says that `id` stands, and at which revision.
+    pub(super) fn standing(&self, id: &str) -> Option<(Fate, u32)> {
+        let number = self.book.number(id)?;
+        let work = self.book.work(number).map(|row| (row.fate, row.revision));
+        work.or_else(|| self.book.receipt(number).map(|row| (row.fate, row.revision)))
     }
 
     /// An event comes; its ticket.

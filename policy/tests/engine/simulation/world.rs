@@ -126,6 +126,7 @@ impl World {
                 *answer = self.book.answer(number);
             }
         }
+        self.book.assert_agrees(&self.engine, |_| false, self.settings.max_dead_letters);
         self.oracle.check(now, fact, &outputs, self.engine.load());
     }
 
