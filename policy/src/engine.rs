@@ -122,6 +122,8 @@ pub struct Engine {
     store: StoreState,
     /// Replies that are dealt with and not on disk.
     unsettled: recovery::Waiting,
+    /// Write-throughs that the host accepted, of which that is not on disk.
+    told: VecDeque<recovery::Told>,
     /// The newest step that is known to be on disk.
     durable: Seq,
     /// Everything held has a reason to go.
@@ -129,6 +131,8 @@ pub struct Engine {
     /// The sidecar stops: no new work is taken.
     draining: bool,
     arrivals: u64,
+    /// Everything that came up to this one has a reason to go.
+    due: u64,
     seq: Seq,
     stepped: bool,
     /// The number that this input gave to an occurrence; 0: none.
@@ -174,10 +178,12 @@ impl Engine {
             letters: Letters::default(),
             store: StoreState::Good,
             unsettled: VecDeque::new(),
+            told: VecDeque::new(),
             durable: 0,
             all_due: true,
             draining: false,
             arrivals: 0,
+            due: 0,
             seq: 0,
             stepped: false,
             admitting: 0,
@@ -209,7 +215,10 @@ impl Engine {
                 }
             }
             Input::Store(store) => {
-                self.store = store;
+                let before = std::mem::replace(&mut self.store, store);
+                if before == StoreState::Gone && store != StoreState::Gone {
+                    self.settle_noted();
+                }
                 self.pump();
             }
             Input::Resolve(resolve) => self.on_resolve(&resolve),
@@ -287,7 +296,7 @@ impl Engine {
                 Timer::Prune => self.on_prune(set_for),
             }
         }
-        if !self.order.ready.is_empty() {
+        if self.order.is_any_ready() {
             self.pump();
         }
     }

@@ -30,9 +30,9 @@ impl Engine {
         let works = &self.works;
         let is_older = |key: WorkKey| works.get(key).is_some_and(|work| work.arrived < arrived);
         if subject.out > 0 {
-            let step = self.seq + u64::from(!self.stepped);
+            let (step, by) = (self.seq + u64::from(!self.stepped), self.admitting);
             for out in self.outs.values_mut().filter(|out| out.subject == Some(id) && is_older(out.work)) {
-                out.supersede(fate, step);
+                out.supersede(fate, step, by);
             }
         }
         let mut older: Vec<WorkKey> = if many { self.set_aside_of(id).collect() } else { Vec::new() };

@@ -44,15 +44,16 @@ impl Engine {
         if session.host.stance == Stance::Apart || session.congested || self.store == StoreState::Gone {
             return;
         }
-        let aside = session.host.stance == Stance::Aside;
+        // Once the host or the pace takes no more, only what goes all the same is looked at.
+        let mut full = false;
         let mut from = 0;
-        while let Some((&place, &key)) = self.order.ready.range(from..).next() {
+        while let Some((place, key)) = self.order.next_ready(from, full) {
             from = place + 1;
             if self.session.as_ref().is_some_and(|session| session.congested) {
                 return;
             }
             let Some(work) = self.works.get(key) else {
-                self.order.ready.remove(&place);
+                self.order.remove_ready(place);
                 continue;
             };
             if self.is_expired(work) {
@@ -66,14 +67,12 @@ impl Engine {
             }
             let forced = work.forced;
             if self.outs.len() >= self.settings.in_flight && !forced {
-                if aside {
-                    continue;
-                }
-                return;
+                full = true;
+                continue;
             }
             if let Some(stage) = self.hindrance(work) {
                 let subject = work.subject;
-                self.order.ready.remove(&place);
+                self.order.remove_ready(place);
                 self.hinder(key, stage);
                 if let Some(id) = subject {
                     self.unblock(id);
@@ -96,10 +95,8 @@ impl Engine {
                     self.pace_timer_ms = Some(at);
                     self.timers.set(at, Timer::Pace);
                 }
-                if aside {
-                    continue;
-                }
-                return;
+                full = true;
+                continue;
             }
             self.forward(key);
         }
@@ -128,10 +125,18 @@ impl Engine {
     }
 
     fn hinder(&mut self, key: WorkKey, stage: Stage) {
+        if stage != Stage::Behind {
+            // What waits for a time or its scope is passed by (contract 7.1a).
+            self.leave_queue(key);
+        }
+        let queue_first = self.works.get(key).is_none_or(|work| self.is_first_of_queue(work));
         let Some(work) = self.works.get_mut(key) else { return };
         work.stage = stage;
         match stage {
             Stage::Behind => {
+                if !queue_first {
+                    return self.queue_behind(key);
+                }
                 if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
                     subject.behind.insert(work.place, key);
                 }
@@ -155,7 +160,7 @@ impl Engine {
         let number = self.next_forward;
         let after = Some(self.step());
         let Some(work) = self.works.get_mut(key) else { return };
-        self.order.ready.remove(&work.place);
+        self.order.remove_ready(work.place);
         work.stage = Stage::Out(number);
         self.held_bytes -= work.bytes();
         let (lane, body, subject, occurrence) = (work.event.lane, work.body(), work.subject, work.number);
@@ -172,6 +177,7 @@ impl Engine {
             self.touch_subject(id);
         }
         self.touch(key);
+        self.leave_queue(key);
         self.outs.insert(number, Out::new(key, subject, (occurrence, self.seq)));
         self.outputs.push_back(Output::Forward { number, lane, body, after });
     }

@@ -225,6 +225,7 @@ impl Engine {
             admitted_ms: self.now.mono_ms,
             recorded: None,
             revision: 0,
+            due: false,
             touched: false,
             event,
         }

@@ -11,7 +11,7 @@ use super::output::{Fate, Output};
 use super::record::{self, row};
 use super::recovery;
 use super::subject::History;
-use super::work::{Stage, Work, WorkKey};
+use super::work::{Role, Stage, Work, WorkKey};
 use crate::journal::{Change, ReceiptRow, Table, WorkRow};
 
 /// What an operator says of an occurrence.
@@ -194,11 +194,8 @@ impl Engine {
             (Word::NotSubmitted | Word::Again, _) => return self.attempt_afresh(row, resolve),
         };
         self.letters.remove(resolve.number);
-        if fate == Fate::Delivered
-            && let Some(text) = &resolve.text
-        {
-            let event = record::read(row.lane, text.clone());
-            let subject = self.subjects.find(&event);
+        if fate == Fate::Delivered {
+            let subject = row.subject.and_then(|number| self.subjects.numbered(number));
             self.set_history(subject, History::Some);
         }
         self.forget_letter(resolve.number, row, &fate);
@@ -216,14 +213,30 @@ impl Engine {
 
     /// It is held again, due at once, in the place it had; unless something newer of its subject is unread.
     fn attempt_afresh(&mut self, row: &WorkRow, resolve: &Resolve) -> Result<Fate, Unresolved> {
-        let Some(text) = &resolve.text else { return Err(Unresolved::NoText) };
+        // A text that was read before it was given up is no text either: it is not on disk any more.
+        let kept = row.fate.is_in_doubt() || self.letters.full.contains(&resolve.number);
+        let Some(text) = resolve.text.as_ref().filter(|_| kept) else { return Err(Unresolved::NoText) };
         let event = record::read(row.lane, text.clone());
         let mut work = recovery::work(resolve.number, row, event, &self.key);
+        if work.expires_ms.is_some_and(|at| at <= self.now.wall_ms) {
+            self.letters.remove(resolve.number);
+            self.forget_letter(resolve.number, row, &Fate::Expired);
+            return Ok(Fate::Expired);
+        }
         if work.outcome.is_some() {
-            work.subject = self.subjects.find(&work.event).or_else(|| {
-                let most = self.settings.coalesce.max_subjects;
-                self.subjects.track(&work.event, History::Unknown, most)
+            // By its number: the text of what was told as a channel message does not say its key any more.
+            let known = row.subject.and_then(|number| self.subjects.numbered(number));
+            let coalesced = work.event.coalesce.is_some();
+            let most = self.settings.coalesce.max_subjects;
+            work.subject = known.or_else(|| {
+                let found = if coalesced { self.subjects.find(&work.event) } else { None };
+                found.or_else(|| {
+                    coalesced.then(|| self.subjects.track(&work.event, History::Unknown, most)).flatten()
+                })
             });
+            if work.subject.is_none() {
+                work.role = Role::Fixed;
+            }
             if let Some(id) = work.subject {
                 self.touch_subject(id);
             }

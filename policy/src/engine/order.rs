@@ -11,7 +11,9 @@ use super::work::WorkKey;
 pub(super) struct Order {
     next: u64,
     /// Has a reason and may be tried.
-    pub(super) ready: BTreeMap<u64, WorkKey>,
+    ready: BTreeMap<u64, WorkKey>,
+    /// What of it goes whatever else is full (contract 4.5).
+    forced: BTreeMap<u64, WorkKey>,
     /// Has a reason, but its scope is not admissible.
     pub(super) parked: BTreeMap<u64, WorkKey>,
     /// Held in a channel, without a reason: what an event of that channel releases.
@@ -23,6 +25,7 @@ impl Order {
         Self {
             next: 0,
             ready: BTreeMap::new(),
+            forced: BTreeMap::new(),
             parked: BTreeMap::new(),
             channels: HashMap::with_hasher(FixedState::with_seed(seed)),
         }
@@ -37,6 +40,29 @@ impl Order {
     pub(super) fn tail(&mut self) -> u64 {
         self.next += 1;
         self.next
+    }
+
+    /// A piece of work has a reason and may be tried.
+    pub(super) fn add_ready(&mut self, place: u64, work: WorkKey, forced: bool) {
+        self.ready.insert(place, work);
+        if forced {
+            self.forced.insert(place, work);
+        }
+    }
+
+    pub(super) fn remove_ready(&mut self, place: u64) {
+        self.ready.remove(&place);
+        self.forced.remove(&place);
+    }
+
+    /// The first from this place on that may be tried; `forced`: of what goes whatever else is full.
+    pub(super) fn next_ready(&self, from: u64, forced: bool) -> Option<(u64, WorkKey)> {
+        let list = if forced { &self.forced } else { &self.ready };
+        list.range(from..).next().map(|(&place, &key)| (place, key))
+    }
+
+    pub(super) fn is_any_ready(&self) -> bool {
+        !self.ready.is_empty()
     }
 
     pub(super) fn hold(&mut self, channel: &str, place: u64, work: WorkKey) {

@@ -30,8 +30,8 @@ pub(super) struct Out {
 /// some of them may be lost.
 #[derive(Clone, Debug)]
 pub(super) struct Superseded {
-    first: (Fate, Seq),
-    last: (Fate, Seq),
+    first: (Fate, Seq, u64),
+    last: (Fate, Seq, u64),
 }
 
 impl Superseded {
@@ -40,8 +40,13 @@ impl Superseded {
         &self.last.0
     }
 
+    /// The number of what came last.
+    pub(super) fn by(&self) -> u64 {
+        self.last.2
+    }
+
     /// What is left of it when no step after `durable` ever was.
-    pub(super) fn as_of(mut self, durable: Seq) -> Option<Self> {
+    pub(super) fn still(mut self, durable: Seq) -> Option<Self> {
         if self.last.1 > durable {
             self.last = self.first.clone();
         }
@@ -50,9 +55,9 @@ impl Superseded {
 }
 
 impl Out {
-    /// Something newer came by `step`.
-    pub(super) fn supersede(&mut self, fate: &Fate, step: Seq) {
-        let now = (fate.clone(), step);
+    /// Something newer came by `step`, under the number `by`.
+    pub(super) fn supersede(&mut self, fate: &Fate, step: Seq, by: u64) {
+        let now = (fate.clone(), step, by);
         match &mut self.superseded {
             Some(superseded) => superseded.last = now,
             None => self.superseded = Some(Superseded { first: now.clone(), last: now }),

@@ -8,7 +8,7 @@ use mcpl_codec::{Digest, Event, Lane};
 use super::Engine;
 use super::output::{Fate, Outcome, Output, Seq};
 use super::subject::{History, SubjectKey};
-use super::work::{Role, Work, WorkKey, identity};
+use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::journal::{Change, HistoryRow, MetaRow, Place, ReceiptRow, Step, Table, WorkRow};
 
 /// What a receipt says beside what became of the occurrence.
@@ -141,6 +141,7 @@ impl Engine {
                 work.revision += 1;
                 work.recorded = Some(fate);
             }
+            work.due = is_due(work.stage);
             let subject = work.subject;
             let Some(work) = self.works.get(key) else { continue };
             let subject = subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
@@ -160,11 +161,17 @@ impl Engine {
             mono_ms: self.now.mono_ms,
             wall_ms: self.now.wall_ms,
             next: self.receipts.next(),
+            next_subject: self.subjects.next(),
+            due: self.due,
         };
         self.changes.push(Change::Put { table: Table::Meta, id: 0, row: meta.encode() });
         let changes = std::mem::take(&mut self.changes);
         self.outputs.push_back(Output::Step(Step { seq, changes }));
     }
+}
+
+fn is_due(stage: Stage) -> bool {
+    !matches!(stage, Stage::Held | Stage::Aside { due: false })
 }
 
 /// The row of a piece of work.
@@ -179,6 +186,7 @@ pub(super) fn row(work: &Work, subject: Option<u64>) -> WorkRow {
             Role::Stored => Place::Stored,
         },
         doubtful: work.doubtful,
+        due: work.due,
         subject,
         order: work.place,
         arrived: work.arrived,

@@ -5,17 +5,18 @@ use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use bytes::Bytes;
 use foldhash::quality::FixedState;
 use mcpl_codec::digest::Digester;
-use mcpl_codec::{DigestKey, Event, digest};
+use mcpl_codec::{Digest, DigestKey, Event, digest};
 
 use super::Engine;
 use super::input::{HostReply, StoreState};
 use super::letters::Letters;
 use super::order::Order;
 use super::out::{Out, Superseded};
-use super::output::{Answer, Output, Seq};
+use super::output::{Answer, Outcome, Output, Seq};
 use super::receipt::Receipts;
 use super::record;
-use super::subject::{SubjectKey, Subjects};
+use super::stored;
+use super::subject::{History, SubjectKey, Subjects};
 use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
@@ -65,7 +66,11 @@ impl Recovery {
                 let Some(meta) = &self.meta else {
                     return Err(Spoilt { table, id, why: "it is there without the row that all rest on" });
                 };
-                let fingerprint = digest::fingerprint(&meta.key, &row.event_id);
+                let mut fingerprint = digest::fingerprint(&meta.key, &row.event_id);
+                let used = self.receipts.find(fingerprint).is_some_and(|found| !found.is(&row.digest));
+                if used && row.outcome.is_none() {
+                    fingerprint = digest::fingerprint(&meta.key, &stored::apart(&row.event_id, &row.digest));
+                }
                 self.receipts.restore(id, Some(fingerprint), row.digest, row.admitted_ms);
             }
         }
@@ -84,6 +89,22 @@ pub(super) struct Unsettled {
     occurrence: u64,
     superseded: Option<Superseded>,
     reply: HostReply,
+}
+
+/// A write-through that the host accepted, of which that is not on disk.
+#[derive(Debug)]
+pub(super) struct Told {
+    step: Seq,
+    event: Box<Event>,
+    fingerprint: u128,
+    digest: Digest,
+    outcome: Option<Outcome>,
+    prior: Option<Box<str>>,
+    arrived: u64,
+    /// The number of its subject.
+    subject: Option<u64>,
+    /// The host's words.
+    text: Bytes,
 }
 
 /// Replies that are remembered until they are on disk, at most; past it the oldest would be in doubt.
@@ -108,6 +129,8 @@ impl Engine {
         engine.digester = Digester::new(&meta.key);
         engine.receipts = recovery.receipts;
         engine.receipts.skip_to(meta.next);
+        engine.subjects.skip_to(meta.next_subject);
+        engine.due = meta.due;
         engine.now.mono_ms = meta.mono_ms;
         engine.now.wall_ms = wall_ms;
         engine.refill(recovery.subjects, recovery.texts, recovery.works)?;
@@ -125,12 +148,15 @@ impl Engine {
         while self.unsettled.front().is_some_and(|unsettled| unsettled.step <= seq) {
             self.unsettled.pop_front();
         }
+        while self.told.front().is_some_and(|told| told.step <= seq) {
+            self.told.pop_front();
+        }
     }
 
     /// No step after `durable` is on disk, and none will be: everything is as these rows say (all but the
-    /// receipts' are needed), and the journal takes what `store` says. The session goes on: what it taught stays, forwards whose own step is on disk
-    /// are still out, and answers to them that were dealt with since are dealt with anew. What was written
-    /// through is answered as not answered by the host.
+    /// receipts' are needed), and the journal takes what `store` says. The session goes on: what it taught
+    /// stays, forwards whose own step is on disk are still out, and answers to them that were dealt with since
+    /// are dealt with anew. What was written through is answered as not answered by the host.
     ///
     /// The outputs must be drained afterwards, as after [`handle`](Self::handle), and
     /// [`deadline_ms`](Self::deadline_ms) asked anew: what may be handed over again is, with the next input.
@@ -161,11 +187,13 @@ impl Engine {
             (reply.number, Out { handed: true, superseded: reply.superseded.clone(), ..answered })
         }));
         let next = recovery.meta.map_or(1, |meta| meta.next);
+        let next_subject = self.subjects.next();
         let doubtful: HashSet<u64, FixedState> =
             recovery.works.iter().filter(|(_, row)| row.doubtful).map(|(number, _)| *number).collect();
         self.receipts.truncate(next);
         self.works.clear();
         self.subjects = Subjects::new(self.seed, self.key);
+        self.subjects.skip_to(next_subject);
         self.order = Order::new(self.seed);
         self.timers = Timers::default();
         self.throughs.clear();
@@ -186,6 +214,9 @@ impl Engine {
             }
         }
         self.await_policy();
+        for told in std::mem::take(&mut self.told) {
+            self.tell_again(told);
+        }
         for reply in unsettled {
             // It is not on disk by that: a commit that fails again must not lose it either.
             self.note_reply(reply.number, &reply.reply);
@@ -198,9 +229,72 @@ impl Engine {
         Ok(())
     }
 
+    /// The journal takes something again: replies that came meanwhile are dealt with.
+    pub(super) fn settle_noted(&mut self) {
+        let step = self.seq + u64::from(!self.stepped);
+        let mut noted = Vec::new();
+        for reply in self.unsettled.iter_mut().filter(|reply| self.outs.contains_key(&reply.number)) {
+            reply.step = step;
+            noted.push((reply.number, reply.reply.clone()));
+        }
+        for (number, reply) in noted {
+            self.on_reply(number, &reply);
+        }
+    }
+
+    /// A write-through was accepted; that is remembered until it is on disk.
+    pub(super) fn note_told(&mut self, work: &Work, text: &Bytes) {
+        if self.told.len() >= MAX_UNSETTLED {
+            self.told.pop_front();
+        }
+        let subject = work.subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
+        self.told.push_back(Told {
+            step: self.seq + u64::from(!self.stepped),
+            event: work.event.clone(),
+            fingerprint: work.fingerprint,
+            digest: work.digest,
+            outcome: work.outcome,
+            prior: work.prior.clone(),
+            arrived: work.arrived,
+            subject,
+            text: text.clone(),
+        });
+    }
+
+    /// The host has what this says, whatever the rows say: it is remembered, and what it displaced has ended.
+    fn tell_again(&mut self, told: Told) {
+        let known = told.subject.and_then(|number| self.subjects.numbered(number));
+        let most = self.settings.coalesce.max_subjects;
+        let subject = known.or_else(|| {
+            let coalesced = told.event.coalesce.is_some();
+            let found = if coalesced { self.subjects.find(&told.event) } else { None };
+            found.or_else(|| {
+                coalesced.then(|| self.subjects.track(&told.event, History::Unknown, most)).flatten()
+            })
+        });
+        self.set_history(subject, History::Some);
+        let number = self.admit(Some(told.fingerprint), told.digest);
+        let admitted = record::Admitted {
+            number,
+            event: &told.event,
+            digest: told.digest,
+            admitted_ms: self.now.mono_ms,
+            outcome: told.outcome,
+            prior: told.prior.clone(),
+        };
+        self.keep_receipt(admitted, Some(told.text.clone()), Fate::Delivered);
+        let fate = if told.outcome == Some(Outcome::Noted) { Fate::Withdrawn } else { Fate::Replaced };
+        self.overtake(subject, told.arrived, &fate);
+        if let Some(id) = subject {
+            self.subjects.settle(id);
+        }
+        let step = self.step();
+        self.told.push_back(Told { step, ..told });
+    }
+
     /// A reply is dealt with; it is remembered until that is on disk.
     pub(super) fn note_reply(&mut self, number: u64, reply: &HostReply) {
-        let Some(out) = self.outs.get(&number).filter(|out| out.occurrence > 0) else { return };
+        let Some(out) = self.outs.get(&number) else { return };
         if self.unsettled.len() >= MAX_UNSETTLED {
             self.unsettled.pop_front();
         }
@@ -233,9 +327,9 @@ impl Engine {
             };
             let mut work = work(number, &row, record::read(row.lane, text), &self.key);
             work.subject = row.subject.and_then(|number| by_number.get(&number)).copied();
-            // A reason once given stays given, as far as it can still be told (contract 7.1).
-            let stored = work.role == Role::Stored;
-            let due = work.doubtful || work.deferral.is_some() || stored || self.is_urgent(&work.event);
+            // A reason once given stays given (contract 7.1).
+            let given = work.due || work.arrived <= self.due || self.is_urgent(&work.event);
+            let due = given || work.doubtful || work.role == Role::Stored;
             self.insert(work, due);
         }
         // What was read back is as it is on disk.
@@ -270,7 +364,7 @@ impl Engine {
             self.subjects.settle(id);
         }
         // What came after it and is on disk supersedes it still; what is lost never did.
-        let superseded = out.superseded.and_then(|superseded| superseded.as_of(self.durable));
+        let superseded = out.superseded.and_then(|superseded| superseded.still(self.durable));
         self.outs.insert(number, Out { work: key, subject, superseded, timer_ms: None, ..out });
         self.arm_answer(number);
     }
@@ -311,6 +405,7 @@ pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) ->
         admitted_ms: row.admitted_ms,
         recorded: Some(row.fate.clone()),
         revision: row.revision,
+        due: row.due,
         touched: false,
     }
 }

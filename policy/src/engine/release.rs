@@ -24,8 +24,12 @@ impl Engine {
 
     pub(super) fn make_ready(&mut self, key: WorkKey) {
         if let Some(work) = self.works.get_mut(key) {
-            work.stage = Stage::Ready;
-            self.order.ready.insert(work.place, key);
+            let had_reason = std::mem::replace(&mut work.stage, Stage::Ready) != Stage::Held;
+            self.order.add_ready(work.place, key, work.forced);
+            if !had_reason {
+                // A reason once given stays given (contract 7.1).
+                self.touch(key);
+            }
         }
     }
 
@@ -35,11 +39,17 @@ impl Engine {
         if std::mem::replace(&mut self.all_due, true) {
             return;
         }
+        // Written once for all of it.
+        self.due = self.arrivals;
+        self.step();
         let held: Vec<WorkKey> =
             self.works.iter().filter(|(_, work)| work.stage == Stage::Held).map(|(key, _)| key).collect();
         for key in held {
             self.unlist(key);
-            self.make_ready(key);
+            if let Some(work) = self.works.get_mut(key) {
+                work.stage = Stage::Ready;
+                self.order.add_ready(work.place, key, work.forced);
+            }
         }
         self.mark_aside_due();
     }

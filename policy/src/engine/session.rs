@@ -94,6 +94,7 @@ impl Engine {
             self.undo_through(key, &super::output::Answer::Unanswered);
         }
         self.session = None;
+        // Of what was out in it nothing more is learned; what was told stays told.
         self.unsettled.clear();
         for work in self.works.values_mut() {
             work.forced = false;

@@ -143,7 +143,8 @@ impl Engine {
                 outcome: work.outcome,
                 prior: work.prior.clone(),
             };
-            self.keep_receipt(admitted, Some(text), Fate::Delivered);
+            self.keep_receipt(admitted, Some(text.clone()), Fate::Delivered);
+            self.note_told(&work, &text);
             for &ticket in &through.tickets {
                 self.outputs.push_back(Output::Answer { ticket, answer: answer.clone(), after });
             }
@@ -241,6 +242,7 @@ impl Engine {
             if let Some(key) = heir {
                 self.touch(key);
             }
+            self.admitting = superseded.by();
             return self.end_out(out, superseded.fate().clone());
         }
         self.step();

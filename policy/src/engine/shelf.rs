@@ -99,7 +99,7 @@ impl Engine {
                 }
             }
             Stage::Ready => {
-                self.order.ready.remove(&work.place);
+                self.order.remove_ready(work.place);
             }
             Stage::Parked => {
                 self.order.parked.remove(&work.place);
@@ -111,6 +111,7 @@ impl Engine {
             }
             Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
+        self.leave_queue(key);
     }
 
     pub(super) fn move_to_tail(&mut self, key: WorkKey) {
@@ -126,16 +127,14 @@ impl Engine {
                 }
             }
             Stage::Ready => {
-                self.order.ready.insert(place, key);
+                let forced = work.forced;
+                self.order.add_ready(place, key, forced);
             }
             Stage::Parked => {
                 self.order.parked.insert(place, key);
             }
-            Stage::Behind => {
-                if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
-                    subject.behind.insert(place, key);
-                }
-            }
+            // What it is behind is found anew.
+            Stage::Behind => self.make_ready(key),
             Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }

@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use foldhash::quality::FixedState;
-use mcpl_codec::{Event, Lane, digest};
+use mcpl_codec::{Digest, Event, Lane, digest};
 
 use super::Engine;
 use super::input::{StoreState, Ticket, claim};
@@ -18,6 +18,19 @@ use crate::refusal::{Ours, Shortage};
 
 /// What is stored, by channel and place.
 pub(super) type Queues = HashMap<Box<str>, BTreeMap<u64, WorkKey>, FixedState>;
+
+/// What an id is known by together with its content, once it was used before for another.
+pub(super) fn apart(id: &str, digest: &Digest) -> String {
+    format!("{id}~{:x}", digest.0 as u64)
+}
+
+/// The queue that work stands in, or would if something stored were before it.
+fn stands_in(work: &Work) -> Option<Box<str>> {
+    if work.role == Role::Stored {
+        return Some(queue_of(&work.event));
+    }
+    work.channel().map(|channel| format!("c{channel}").into())
+}
 
 /// The queue that `event` stands in.
 fn queue_of(event: &Event) -> Box<str> {
@@ -50,12 +63,20 @@ impl Engine {
         let fingerprint = id.as_deref().map(|id| digest::fingerprint(&self.key, id));
         let digest = event.digest_with(&mut self.digester);
         self.prune();
-        if let Some(found) = fingerprint.and_then(|fingerprint| self.receipts.find(fingerprint))
-            && found.is(&digest)
-        {
+        // An id that is used again for new content stays known with each of them.
+        let known = fingerprint.and_then(|fingerprint| self.receipts.find(fingerprint));
+        let apart_from = id.as_deref().map(|id| digest::fingerprint(&self.key, &apart(id, &digest)));
+        let again = known.filter(|found| found.is(&digest)).or_else(|| {
+            known
+                .and(apart_from)
+                .and_then(|apart| self.receipts.find(apart))
+                .filter(|found| found.is(&digest))
+        });
+        if let Some(found) = again {
             self.recall(ticket, found.number);
             return true;
         }
+        let fingerprint = if known.is_some() { apart_from } else { fingerprint };
         let refused = match self.take_token(event) {
             Err(wait_ms) => Some(Ours::Unavailable(Shortage::Rate, wait_ms)),
             Ok(()) => self.no_room(event.raw.len() as i64),
@@ -99,6 +120,7 @@ impl Engine {
             admitted_ms,
             recorded: None,
             revision: 0,
+            due: false,
             touched: false,
             event,
         };
@@ -116,19 +138,27 @@ impl Engine {
         self.queues.entry(queue).or_default().insert(place, key);
     }
 
-    /// Takes stored work out of its queue; the next may go.
+    /// Takes work out of its queue; the next may go.
     pub(super) fn unqueue(&mut self, key: WorkKey, work: &Work) {
-        if work.role != Role::Stored {
+        if self.queues.is_empty() {
             return;
         }
-        let name = queue_of(&work.event);
-        let Some(queue) = self.queues.get_mut(&name) else { return };
-        if queue.get(&work.place) == Some(&key) {
-            queue.remove(&work.place);
+        let (name, place) = (stands_in(work), work.place);
+        if let Some(name) = name {
+            self.take_place(&name, place, key);
         }
+    }
+
+    /// A place of a queue is free; the next may go.
+    fn take_place(&mut self, name: &str, place: u64, key: WorkKey) {
+        let Some(queue) = self.queues.get_mut(name) else { return };
+        if queue.get(&place) != Some(&key) {
+            return;
+        }
+        queue.remove(&place);
         let next = queue.first_key_value().map(|(_, &next)| next);
         if next.is_none() {
-            self.queues.remove(&name);
+            self.queues.remove(name);
         }
         if let Some(next) = next
             && self.works.get(next).is_some_and(|work| work.stage == Stage::Behind)
@@ -137,31 +167,44 @@ impl Engine {
         }
     }
 
+    /// Coalesced work is handed over: what is stored behind it need not wait for its answer.
+    pub(super) fn leave_queue(&mut self, key: WorkKey) {
+        if self.queues.is_empty() {
+            return;
+        }
+        let Some(work) = self.works.get(key).filter(|work| work.role != Role::Stored) else { return };
+        let (name, place) = (stands_in(work), work.place);
+        if let Some(name) = name {
+            self.take_place(&name, place, key);
+        }
+    }
+
     /// Nothing stored of its channel goes before it.
     pub(super) fn is_first_of_queue(&self, work: &Work) -> bool {
-        if work.role != Role::Stored {
+        if self.queues.is_empty() {
             return true;
         }
-        let first = self.queues.get(&queue_of(&work.event)).and_then(BTreeMap::first_key_value);
-        first.is_none_or(|(&place, _)| place >= work.place)
+        let queue = stands_in(work).and_then(|name| self.queues.get(&name));
+        queue.and_then(BTreeMap::first_key_value).is_none_or(|(&place, _)| place >= work.place)
+    }
+
+    /// Coalesced work of a channel that has stored work in an earlier place stands in the same queue, until it
+    /// is handed over: a conversation is told in order.
+    pub(super) fn queue_behind(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key).filter(|work| work.role != Role::Stored) else { return };
+        let Some(name) = stands_in(work) else { return };
+        let place = work.place;
+        if let Some(queue) = self.queues.get_mut(&name) {
+            queue.insert(place, key);
+        }
     }
 
     /// A forward that is not answered holds what is stored behind it back no longer (contract 7.4: 25 s).
     pub(super) fn pass_by(&mut self, number: u64) {
         let Some(key) = self.outs.get(&number).map(|out| out.work) else { return };
         let Some(work) = self.works.get(key).filter(|work| work.role == Role::Stored) else { return };
-        let name = queue_of(&work.event);
-        let Some(queue) = self.queues.get_mut(&name) else { return };
-        queue.remove(&work.place);
-        let next = queue.first_key_value().map(|(_, &next)| next);
-        if next.is_none() {
-            self.queues.remove(&name);
-        }
-        if let Some(next) = next
-            && self.works.get(next).is_some_and(|work| work.stage == Stage::Behind)
-        {
-            self.make_ready(next);
-        }
+        let (name, place) = (queue_of(&work.event), work.place);
+        self.take_place(&name, place, key);
         self.pump();
     }
 

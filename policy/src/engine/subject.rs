@@ -56,7 +56,7 @@ impl Subject {
         self.out == 0 && self.works == 0
     }
 
-    /// Its row, changed last by step `used`.
+    /// Its row, changed last at `used`, in ms of running time.
     pub(super) fn row(&self, used: u64) -> SubjectRow {
         let history = super::record::history(self.history, self.out > 0);
         SubjectRow { name: (*self.name).into(), history, used }
@@ -105,6 +105,21 @@ impl Subjects {
     /// Some are tracked no more, and that was not asked for yet.
     pub(super) fn has_dropped(&self) -> bool {
         !self.dropped.is_empty()
+    }
+
+    /// The number that the next one gets.
+    pub(super) fn next(&self) -> u64 {
+        self.next
+    }
+
+    /// Numbers below `next` are not given any more.
+    pub(super) fn skip_to(&mut self, next: u64) {
+        self.next = self.next.max(next);
+    }
+
+    /// The subject of this number, if it is tracked still. Looks through all of them.
+    pub(super) fn numbered(&self, number: u64) -> Option<SubjectKey> {
+        self.table.iter().find(|(_, subject)| subject.number == number).map(|(key, _)| key)
     }
 
     /// Numbers of those that are tracked no more, once.

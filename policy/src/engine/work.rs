@@ -108,6 +108,8 @@ pub(super) struct Work {
     /// What the journal says of it, and how often that changed.
     pub(super) recorded: Option<Fate>,
     pub(super) revision: u32,
+    /// It had a reason to go when that was written; what was given to everything at once is not written here.
+    pub(super) due: bool,
     /// It is among what this input changed.
     pub(super) touched: bool,
 }

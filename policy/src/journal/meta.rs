@@ -16,14 +16,18 @@ pub struct MetaRow {
     pub wall_ms: i64,
     /// The next number to give to an occurrence.
     pub next: u64,
+    /// The next number to give to a subject.
+    pub next_subject: u64,
+    /// Everything that came up to this one has a reason to go (contract 7.1).
+    pub due: u64,
 }
 
 impl MetaRow {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        let mut row = Writer::new(48);
+        let mut row = Writer::new(64);
         row.number(u64::from(FORMAT)).fixed(&self.key.0).number(self.mono_ms).signed(self.wall_ms);
-        row.number(self.next);
+        row.number(self.next).number(self.next_subject).number(self.due);
         row.finish()
     }
 
@@ -39,7 +43,8 @@ impl MetaRow {
         }
         let mut read = || {
             let (key, mono_ms, wall_ms) = (DigestKey(row.fixed()?), row.number()?, row.signed()?);
-            let meta = Self { key, mono_ms, wall_ms, next: row.number()? };
+            let (next, next_subject, due) = (row.number()?, row.number()?, row.number()?);
+            let meta = Self { key, mono_ms, wall_ms, next, next_subject, due };
             row.end().map(|()| meta)
         };
         read().ok_or_else(|| spoilt("it is cut short, or goes on"))

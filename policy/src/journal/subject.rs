@@ -21,7 +21,7 @@ pub struct SubjectRow {
     pub name: Box<str>,
     /// What was released of it; a version on its way counts as unknown.
     pub history: HistoryRow,
-    /// The step that changed it last: among subjects with nothing unread, lower ones are forgotten first.
+    /// When it changed last, in ms of running time: among subjects with nothing unread, lower ones are forgotten first.
     pub used: u64,
 }
 

@@ -35,6 +35,8 @@ pub struct WorkRow {
     pub place: Place,
     /// It was handed to a host once and never answered for (contract 9.3).
     pub doubtful: bool,
+    /// It has a reason to go (contract 7.1).
+    pub due: bool,
     /// The number of its subject.
     pub subject: Option<u64>,
     /// Its place in the order of everything held.
@@ -73,7 +75,10 @@ impl WorkRow {
             Place::Fixed => 2,
             Place::Stored => 3,
         };
-        let flags = place | u64::from(self.lane == Lane::Channel) << 2 | u64::from(self.doubtful) << 3;
+        let flags = place
+            | u64::from(self.lane == Lane::Channel) << 2
+            | u64::from(self.doubtful) << 3
+            | u64::from(self.due) << 4;
         row.number(flags);
         self.fate.encode(row.bytes());
         row.number(u64::from(self.revision)).number(self.subject.map_or(0, |subject| subject + 1));
@@ -129,13 +134,14 @@ impl WorkRow {
             };
             let (prior, event_id) = (text()?, text()?);
             row.end()?;
-            let doubtful = flags & 8 != 0;
-            (flags < 16).then_some(Self {
+            let (doubtful, due) = (flags & 8 != 0, flags & 16 != 0);
+            (flags < 32).then_some(Self {
                 lane,
                 fate,
                 revision,
                 place,
                 doubtful,
+                due,
                 subject,
                 order,
                 arrived,

@@ -120,7 +120,8 @@ impl Book {
         assert!(texts <= max_dead_letters, "{texts} texts of dead letters");
         for (id, row) in self.table(Table::Subject) {
             let wanted = SubjectRow { used: 0, ..SubjectRow::decode(id, row).unwrap() };
-            let row = held.remove(&(Table::Subject, id)).unwrap_or_else(|| panic!("subject {id} is not held"));
+            let row =
+                held.remove(&(Table::Subject, id)).unwrap_or_else(|| panic!("subject {id} is not held"));
             assert_eq!(wanted, SubjectRow::decode(id, &row).unwrap(), "subject {id}");
         }
         assert!(held.is_empty(), "held, and not written down: {:?}", held.keys());

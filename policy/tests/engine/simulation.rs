@@ -10,7 +10,7 @@ mod world;
 
 use self::world::World;
 
-const SEEDS: u64 = 1_000;
+const SEEDS: u64 = 600;
 
 pub(crate) fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.trim().parse().ok()

@@ -1,6 +1,8 @@
 //! What of a binding outlives its sessions: the engine, its time and its journal (contract 9.1).
 
 use std::collections::HashMap;
+use std::future::Future as _;
+use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -8,12 +10,16 @@ use mcpl_policy::engine::{Fate, Recovery, Seq, StoreState, Unresolved};
 use mcpl_policy::journal::{Spoilt, Step, Table};
 use mcpl_policy::{Engine, Settings};
 use tokio::sync::oneshot;
+use tokio::time::Sleep;
 
 use super::clock::Clock;
 use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
 
 /// An operator's words that may wait at once for a binding; past it one is told to ask again.
 pub const MAX_ASKED: usize = 64;
+
+/// How long after the rows could not be read they are asked for again.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 
 /// How long the last steps may take to get to disk when everything ends.
 const LAST_STEPS: Duration = Duration::from_secs(5);
@@ -34,6 +40,8 @@ pub(super) struct Core {
     asked: HashMap<u64, Told>,
     /// Receipts that are being read, by the number of the reading: for this ticket of the session.
     reads: HashMap<u64, u64>,
+    /// When the rows are asked for again.
+    again: Option<Pin<Box<Sleep>>>,
     /// Tickets of those that will not be read.
     unread: Vec<u64>,
     requests: u64,
@@ -58,6 +66,7 @@ impl Core {
             store: StoreState::Good,
             asked: HashMap::new(),
             reads: HashMap::new(),
+            again: None,
             unread: Vec::new(),
             requests: 0,
             done: Vec::new(),
@@ -111,6 +120,10 @@ impl Core {
             if let Some(ticket) = self.unread.pop() {
                 return Poll::Ready(News::Receipt(ticket, None));
             }
+            if self.again.as_mut().is_some_and(|again| again.as_mut().poll(cx).is_ready()) {
+                self.again = None;
+                self.ledger.recover();
+            }
             let Poll::Ready(report) = self.ledger.poll(cx) else { return Poll::Pending };
             match report {
                 Report::Durable(seq) => {
@@ -120,14 +133,18 @@ impl Core {
                     return Poll::Ready(News::Durable);
                 }
                 Report::Failed(why) => {
+                    if self.lost {
+                        // The rows could not be read back either: they are asked for until they can be.
+                        self.again = Some(Box::pin(tokio::time::sleep(ASK_AGAIN)));
+                        continue;
+                    }
                     if !std::mem::replace(&mut self.lost, true) {
                         tracing::error!(
                             why,
                             "the journal could not be written: what was not on disk counts as never accepted"
                         );
-                        for (_, told, _) in self.done.drain(..) {
-                            let _ = told.send(Err(Unresolved::Unknown));
-                        }
+                        // What they asked for did not come to be: they are told that nobody answers.
+                        self.done.clear();
                         // What was asked for is not answered any more.
                         self.unread.extend(self.reads.drain().map(|(_, ticket)| ticket));
                         self.asked.clear();
@@ -188,7 +205,8 @@ impl Core {
 
     /// Notes an operator's word, and asks for the rows it is about. False: too many wait.
     pub(super) fn ask(&mut self, number: u64, told: Told) -> Result<u64, Told> {
-        if self.asked.len() >= MAX_ASKED {
+        self.asked.retain(|_, told| !told.is_closed());
+        if self.asked.len() >= MAX_ASKED || self.store() == StoreState::Gone {
             return Err(told);
         }
         self.requests += 1;
@@ -201,8 +219,8 @@ impl Core {
     pub(super) fn resolved(&mut self, request: u64, result: Result<Fate, Unresolved>, after: Option<Seq>) {
         let Some(told) = self.asked.remove(&request) else { return };
         if self.lost && after.is_some() {
-            // Nobody listens any more, or they are told.
-            let _ = told.send(Err(Unresolved::Unknown));
+            // Nothing was changed: who asked is told that nobody answers.
+            drop(told);
             return;
         }
         self.done.push((after.unwrap_or(0), told, result));

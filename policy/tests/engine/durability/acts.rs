@@ -106,7 +106,7 @@ impl World {
             (draft.key, draft.retract, draft.deferred, draft.initial) = (None, false, false, false);
         }
         self.errands.push(Errand { draft: draft.clone(), told: None, waits: false });
-        self.send(draft);
+        self.send(&draft);
     }
 
     /// What was not answered, or not accepted, is sent again; and, now and then, what was.
@@ -135,18 +135,18 @@ impl World {
         if draft.key.is_some() && known && self.chance.percent(15) {
             draft.content.push_str(" but different");
         }
-        self.send(draft);
+        self.send(&draft);
     }
 
-    fn send(&mut self, draft: Draft) {
+    fn send(&mut self, draft: &Draft) {
         if self.doomed {
             return;
         }
         self.ids += 1;
         let ticket = self.ids;
-        self.oracle.asked(ticket, &draft);
+        self.oracle.asked(ticket, draft);
         self.asked.insert(ticket, draft.id.clone());
-        if let Some(errand) = self.errands.iter_mut().find(|errand| errand.draft == draft) {
+        if let Some(errand) = self.errands.iter_mut().find(|errand| errand.draft == *draft) {
             errand.waits = true;
         }
         let event = draft.event();
@@ -170,7 +170,9 @@ impl World {
         if self.doomed || self.session.is_none() {
             return;
         }
-        let Some(way) = self.wire.ways.get_mut(&forward).filter(|way| way.handed_ms.is_some()) else { return };
+        let Some(way) = self.wire.ways.get_mut(&forward).filter(|way| way.handed_ms.is_some()) else {
+            return;
+        };
         if !std::mem::replace(&mut way.written, true) {
             self.tell(Input::Written(forward));
         }
@@ -190,7 +192,9 @@ impl World {
 
     /// The host deals with a forward, and answers it; not every answer comes, and some come twice.
     fn answer(&mut self, forward: u64, say: Say) {
-        let (Some((_, host)), Some(way)) = (self.session, self.wire.ways.get(&forward).cloned()) else { return };
+        let (Some((_, host)), Some(way)) = (self.session, self.wire.ways.get(&forward).cloned()) else {
+            return;
+        };
         if self.doomed || way.deaf || way.handed_ms.is_none() {
             return;
         }
@@ -274,7 +278,9 @@ impl World {
                 let way = self.wire.ways[&forward].clone();
                 let clock = (self.mono_ms(), self.settings.coalesce.retry_window_ms);
                 self.far.take(&way, &host, clock, say, &mut self.chance, &mut self.oracle);
-                self.say(|| format!("the host has dealt with forward {forward}, {} ({:?})", way.id, way.number));
+                self.say(|| {
+                    format!("the host has dealt with forward {forward}, {} ({:?})", way.id, way.number)
+                });
             }
         }
         self.oracle.session_over();
@@ -299,7 +305,9 @@ impl World {
             .table(Table::Work)
             .map(|(number, row)| (number, mcpl_policy::journal::WorkRow::decode(number, row).unwrap()))
             .filter(|(_, row)| {
-                row.doubtful || row.fate.is_in_doubt() || matches!(row.fate, mcpl_policy::engine::Fate::Dead(_))
+                row.doubtful
+                    || row.fate.is_in_doubt()
+                    || matches!(row.fate, mcpl_policy::engine::Fate::Dead(_))
             })
             .map(|(number, row)| (number, row.revision))
             .collect();

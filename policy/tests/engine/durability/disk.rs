@@ -23,7 +23,12 @@ pub(super) enum News {
     /// This step is on disk.
     Durable(Seq),
     Recalled(u64, Option<ReceiptRow>),
-    Letter { request: u64, number: u64, work: Option<WorkRow>, text: Option<Vec<u8>> },
+    Letter {
+        request: u64,
+        number: u64,
+        work: Option<WorkRow>,
+        text: Option<Vec<u8>>,
+    },
 }
 
 #[derive(Debug)]

@@ -13,6 +13,7 @@ use mcpl_policy::engine::{Answer, Fate, Seq, StoreState};
 use mcpl_policy::journal::{MetaRow, Table};
 
 pub(super) use self::seen::Seen;
+pub(super) use self::steps::Ends;
 pub(super) use self::wires::Seat;
 use crate::book::Book;
 use crate::draft::Draft;
@@ -49,6 +50,8 @@ struct Occurrence {
     /// The session in which that was; no other may leave in it.
     asked: Option<u64>,
     reply: Reply,
+    /// Since when: from then on the host remembers it, if it took it.
+    since_ms: u64,
     /// The same of one before that.
     doubt: bool,
     /// An operator had it sent anew: it may come after what came after it.
@@ -201,7 +204,8 @@ impl Oracle {
         assert!(!durable.is_empty(), "{id}: accepted before it was on disk");
         // It may have been admitted again, past the window, while this answer was on its way.
         let number = durable.into_iter().rev().find(|number| self.all[number].answer == *answer);
-        let number = number.unwrap_or_else(|| panic!("{id}: a retry gets the original result, not {answer:?}"));
+        let number =
+            number.unwrap_or_else(|| panic!("{id}: a retry gets the original result, not {answer:?}"));
         let one = self.all.get_mut(&number).unwrap();
         assert!(
             one.ended.is_some() || book.row(Table::Work, number).is_some(),

@@ -9,11 +9,19 @@ use mcpl_policy::engine::{Answer, Seq};
 /// What waits for its step to be on disk.
 #[derive(Debug)]
 pub(super) enum Gated {
-    Answer { ticket: u64, answer: Answer },
+    Answer {
+        ticket: u64,
+        answer: Answer,
+    },
     Forward(Way),
     /// Since when it waits.
-    Pass { ticket: u64, since_ms: u64 },
-    Resolved { request: u64 },
+    Pass {
+        ticket: u64,
+        since_ms: u64,
+    },
+    Resolved {
+        request: u64,
+    },
 }
 
 /// A forward on its way.
@@ -87,10 +95,6 @@ impl Wire {
 
     /// Forwards that the host was given and has not answered.
     pub(super) fn handed(&self) -> Vec<u64> {
-        self.ways
-            .values()
-            .filter(|way| way.handed_ms.is_some() && !way.deaf)
-            .map(|way| way.forward)
-            .collect()
+        self.ways.values().filter(|way| way.handed_ms.is_some() && !way.deaf).map(|way| way.forward).collect()
     }
 }

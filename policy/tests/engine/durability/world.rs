@@ -2,14 +2,14 @@
 
 use std::collections::{HashMap, HashSet};
 
-use mcpl_policy::engine::{Answer, Fate, Host, Resolve, StoreState, Word};
+use mcpl_policy::engine::{Answer, Host, Resolve, StoreState, Word};
 use mcpl_policy::journal::{Change, Step, Table, WorkRow};
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 use serde_json::Value;
 
 use super::disk::{Disk, News};
 use super::host::Far;
-use super::oracle::{Moment, Oracle, Seat, Seen, Told};
+use super::oracle::{Ends, Moment, Oracle, Seat, Seen, Told};
 use super::wire::{Gated, Way, Wire};
 use crate::draft::Draft;
 use crate::simulation::chance::Chance;
@@ -146,11 +146,11 @@ impl World {
     /// Carries out the engine's wishes.
     pub(super) fn carry_out(&mut self, resolve: Option<&Resolve>) {
         let outputs: Vec<Output> = std::iter::from_fn(|| self.engine.poll()).collect();
-        let mut ended: Vec<(String, Fate)> = Vec::new();
+        let mut ended = Ends::default();
         for output in &outputs {
             self.say(|| format!("    -> {output:?}"));
             if let Output::Ended { event_id, fate } = output {
-                ended.push((String::from(&**event_id), fate.clone()));
+                ended.told.push((String::from(&**event_id), fate.clone()));
             }
         }
         let before = self.disk.live.clone();
@@ -158,7 +158,7 @@ impl World {
             .iter()
             .filter_map(|output| if let Output::Step(step) = output { Some(step.clone()) } else { None })
             .collect();
-        let settled = outputs.iter().find_map(|output| match output {
+        ended.settled = outputs.iter().find_map(|output| match output {
             Output::Resolved { result: Ok(fate), .. } => Some((resolve?.number, fate.clone())),
             _ => None,
         });
@@ -166,7 +166,7 @@ impl World {
         let step = steps.first();
         let made = step.map(|step| step.seq);
         if let Some(step) = step {
-            self.submit(step, &ended, settled);
+            self.submit(step, &ended);
         }
         let mut taken = Vec::new();
         for output in outputs {
@@ -200,7 +200,7 @@ impl World {
         self.compare();
     }
 
-    fn submit(&mut self, step: &Step, ended: &[(String, Fate)], settled: Option<(u64, Fate)>) {
+    fn submit(&mut self, step: &Step, ended: &Ends) {
         if self.disk.lost {
             return;
         }
@@ -211,7 +211,7 @@ impl World {
         }
         self.disk.submit(step.clone());
         let moment = self.moment();
-        self.oracle.step(step, &self.disk.live, (ended, settled), moment);
+        self.oracle.step(step, &self.disk.live, ended, moment);
     }
 
     /// Whose forward it is: of what this step says is handed over, or a write-through. One event may have been
@@ -262,7 +262,10 @@ impl World {
                 self.hear(ticket, &id, told);
             }
             Gated::Forward(way) => {
-                assert!(!self.disk.lost || way.number.is_some(), "nothing is handed over while nothing is kept");
+                assert!(
+                    !self.disk.lost || way.number.is_some(),
+                    "nothing is handed over while nothing is kept"
+                );
                 self.wire.ways.insert(way.forward, way);
             }
             Gated::Pass { ticket, .. } => {
@@ -345,12 +348,11 @@ impl World {
         if !self.asked.contains_key(&ticket) {
             return;
         }
-        match answer {
-            Some(answer) => self.leave(Gated::Answer { ticket, answer }),
-            None => {
-                let id = self.oracle.passed(ticket);
-                self.hear(ticket, &id, Told::Later);
-            }
+        if let Some(answer) = answer {
+            self.leave(Gated::Answer { ticket, answer });
+        } else {
+            let id = self.oracle.passed(ticket);
+            self.hear(ticket, &id, Told::Later);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use mcpl_policy::Settings;
 use mcpl_policy::engine::{Fate, Outcome, StoreState};
+use mcpl_policy::journal::Table;
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::settings::InDoubt;
 
@@ -48,6 +49,21 @@ fn what_is_held_is_replaceable_after_a_kill() {
     rig.deliver("f");
     assert_eq!(rig.told, ["f"]);
     assert_eq!(rig.standing("e"), Some((Fate::Replaced, 2)));
+}
+
+#[test]
+fn what_ended_is_off_the_disk_at_once_but_for_its_receipt() {
+    let mut rig = Rig::open(Settings::default());
+    for id in ["e", "f", "g"] {
+        rig.send(&plain(id));
+        assert_eq!((rig.book.count(Table::Work), rig.book.count(Table::Content)), (1, 1), "{id}");
+    }
+    rig.send(&plain("z").retract());
+    rig.deliver("z");
+    assert_eq!((rig.book.count(Table::Work), rig.book.count(Table::Content)), (0, 0));
+    assert_eq!(rig.book.count(Table::Receipt), 4);
+    rig.wait(3_602_000);
+    assert_eq!(rig.book.count(Table::Receipt), 0, "nor that, past the window");
 }
 
 #[test]

@@ -109,7 +109,8 @@ fn rows_that_were_read_before_the_last_change_settle_nothing() {
     rig.end();
     let (_, revision) = rig.standing("e").unwrap();
     let text = text.map(|text: Vec<u8>| text.into());
-    let stale = mcpl_policy::engine::Resolve { request: 2, number, expect: None, word: Word::Again, work, text };
+    let stale =
+        mcpl_policy::engine::Resolve { request: 2, number, expect: None, word: Word::Again, work, text };
     rig.feed(mcpl_policy::Input::Resolve(Box::new(stale)));
     assert_eq!(rig.resolved.pop(), Some(Err(Unresolved::Revision(revision))));
 }
@@ -181,7 +182,10 @@ fn past_their_bound_the_oldest_dead_letters_keep_only_what_identifies_them() {
         rig.send(&message(id));
         rig.reply(id, &Say::Code(-32602));
     }
-    assert_eq!((rig.engine.load().dead, rig.book.count(Table::Work), rig.book.count(Table::Content)), (3, 3, 2));
+    assert_eq!(
+        (rig.engine.load().dead, rig.book.count(Table::Work), rig.book.count(Table::Content)),
+        (3, 3, 2)
+    );
     let row = rig.book.work(rig.book.number("e").unwrap()).unwrap();
     assert_eq!(row.event_id.as_deref(), Some("e"));
     for _ in 0..2 {
@@ -195,4 +199,20 @@ fn past_their_bound_the_oldest_dead_letters_keep_only_what_identifies_them() {
     rig.send(&message("h"));
     rig.reply("h", &Say::Code(-32602));
     assert_eq!(rig.book.count(Table::Content), 2, "the bound holds across a kill");
+}
+
+#[test]
+fn a_text_that_was_read_before_it_was_given_up_is_not_sent_anew() {
+    let mut rig = Rig::open(settings(|settings| settings.max_dead_letters = 1));
+    rig.send(&message("e"));
+    rig.reply("e", &Say::Code(-32602));
+    let number = rig.engine.find("e").unwrap();
+    let (work, text) = (rig.book.work(number), rig.book.row(Table::Content, number).map(<[u8]>::to_vec));
+    rig.send(&message("f"));
+    rig.reply("f", &Say::Code(-32602));
+    let text = text.map(Into::into);
+    let stale =
+        mcpl_policy::engine::Resolve { request: 2, number, expect: None, word: Word::Again, work, text };
+    rig.feed(mcpl_policy::Input::Resolve(Box::new(stale)));
+    assert_eq!(rig.resolved.pop(), Some(Err(Unresolved::NoText)));
 }

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use mcpl_policy::admission::FeatureSets;
 use mcpl_policy::engine::{
-    Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Resolve, StoreState, Ticket, Unresolved, Word,
+    Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Resolve, StoreState, Ticket, Unresolved,
+    Word,
 };
 use mcpl_policy::journal::{Step, Table};
 use mcpl_policy::profile::Dedup;
@@ -216,12 +217,7 @@ impl Rig {
     }
 
     /// An operator says a word of `id`, at the revision it is at or another one.
-    pub(super) fn resolve(
-        &mut self,
-        id: &str,
-        word: Word,
-        expect: Option<u32>,
-    ) -> Result<Fate, Unresolved> {
+    pub(super) fn resolve(&mut self, id: &str, word: Word, expect: Option<u32>) -> Result<Fate, Unresolved> {
         let number = self.engine.find(id).or_else(|| self.book.number(id)).unwrap_or(0);
         let work = self.book.work(number);
         let text = self.book.row(Table::Content, number).map(Bytes::copy_from_slice);

@@ -77,6 +77,8 @@ struct Occurrence {
     lane: Lane,
     body: Map<String, Value>,
     sent: Option<Bytes>,
+    /// When it was handed over first of all that is in doubt.
+    sent_ms: u64,
     out: Option<u64>,
     /// The session in which it got in doubt.
     doubt_in: Option<u64>,
@@ -178,6 +180,7 @@ impl Oracle {
         self.now_ms = now_ms;
         let known = self.newest.values().map(|&at| &self.all[at]);
         let mut known: Vec<&Occurrence> = known
+            .filter(|one| !self.is_on_edge(one))
             .filter(|one| match one.state {
                 State::Accepted => self.remembers(one),
                 State::Pending(_) | State::Ended(_) | State::Gone => true,
@@ -189,6 +192,12 @@ impl Oracle {
 
     fn remembers(&self, one: &Occurrence) -> bool {
         one.admitted_ms + self.settings.coalesce.retry_window_ms >= self.now_ms
+    }
+
+    /// Past the window, but by less than a receipt may be kept too long.
+    fn is_on_edge(&self, one: &Occurrence) -> bool {
+        let until = one.admitted_ms + self.settings.coalesce.retry_window_ms;
+        (until..until + 2_000).contains(&self.now_ms)
     }
 
     /// Checks one step: the fact, the outputs it brought, and what is held after it.
@@ -241,10 +250,7 @@ impl Oracle {
         let mut gone = BTreeMap::new();
         self.answering = None;
         match fact {
-            Fact::Event { ticket, answerable, .. } => {
-                let _ = answerable;
-                assert!(self.tickets.insert(*ticket));
-            }
+            Fact::Event { ticket, .. } => assert!(self.tickets.insert(*ticket)),
             Fact::Replied(number, say) => {
                 gone.extend(self.ways.remove(number).map(|way| (*number, way)));
                 self.answering = gone.values().next().map(|way: &Way| (way.occurrence, say.meaning()));

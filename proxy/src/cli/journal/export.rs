@@ -26,6 +26,14 @@ pub(super) fn export(export: &Export, places: &[Place]) -> Result<(), u8> {
                 out::complain(&format!("error: {} cannot be written: {why}", path.display()));
                 exit::USAGE
             };
+            if let Some(place) = places.iter().find(|place| is_within(path, &place.dir)) {
+                out::complain(&format!(
+                    "error: {} is in the state directory {}, where the journal itself is; write to another folder",
+                    path.display(),
+                    place.dir.display()
+                ));
+                return Err(exit::USAGE);
+            }
             let file = private(path).map_err(refused)?;
             let mut to = BufWriter::new(file);
             let result = exported(places, &mut to, progress);
@@ -36,6 +44,13 @@ pub(super) fn export(export: &Export, places: &[Place]) -> Result<(), u8> {
             Ok(())
         }
     }
+}
+
+/// Whether what would be written to `path` lies in the folder `dir`, by whatever name.
+fn is_within(path: &Path, dir: &Path) -> bool {
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let Ok(dir) = dir.canonicalize() else { return false };
+    [path, parent].iter().any(|path| path.canonicalize().is_ok_and(|path| path.starts_with(&dir)))
 }
 
 /// A file that only its owner can read, whatever was there.
@@ -68,6 +83,9 @@ fn exported(places: &[Place], to: &mut dyn Write, mut progress: Progress) -> Res
             }
             Err(fault) => return Err(unreadable(&fault)),
         };
+        if let Some(why) = accounts.log_damage() {
+            named(&format!("not saved: commits of the write-ahead log {why}"), &mut progress);
+        }
         for producer in accounts.producers() {
             progress.of(producer, accounts.next(producer));
             let take: TakeAccount<'_> = &mut |account| {

@@ -60,6 +60,11 @@ impl Books {
         }
     }
 
+    /// What is wrong with the journal's write-ahead log, in words: what was in it is not all in these accounts.
+    pub fn log_damage(&self) -> Option<String> {
+        self.reader.log_damage()
+    }
+
     /// The names of those that have, or had, work in it.
     pub fn producers(&self) -> impl Iterator<Item = &str> {
         self.producers.iter().map(|(name, _)| name.as_str())
@@ -143,6 +148,25 @@ impl Books {
             }
         }
         newest.map_or(Ok(None), |id| self.account(producer, id))
+    }
+
+    /// The newest number of a producer that is still open and says itself that it is known by this `eventId`: what is
+    /// dead or in doubt past the retry window. Reads no receipt.
+    ///
+    /// # Errors
+    /// [`OpenFault`] for anything but damage: what cannot be read is passed over.
+    pub fn find_open(&self, producer: &str, event_id: &str) -> Result<Option<u64>, OpenFault> {
+        let Some(binding) = self.binding(producer) else { return Ok(None) };
+        let mut newest = None;
+        self.reader.scan(binding, Table::Work, 0, &mut |id, row| {
+            if let Ok(work) = row.and_then(|row| WorkRow::decode(id, row))
+                && work.event_id.as_deref() == Some(event_id)
+            {
+                newest = Some(id);
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok(newest)
     }
 
     /// Some accounts of what is open, of one producer or of all, in the order of producers and numbers: those after

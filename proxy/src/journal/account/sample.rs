@@ -36,7 +36,7 @@ pub(crate) fn fates() -> Vec<Fate> {
 }
 
 pub(crate) fn meta() -> MetaRow {
-    MetaRow { key: DigestKey([7; 16]), mono_ms: 60_000, wall_ms: WALL_MS, next: 1 << 20 }
+    MetaRow { key: DigestKey([7; 16]), mono_ms: 60_000, wall_ms: WALL_MS, next: 1 << 20, next_subject: 1, due: 0 }
 }
 
 /// Admitted a second before the clocks were read.
@@ -47,6 +47,7 @@ pub(crate) fn work(fate: Fate) -> WorkRow {
         revision: 1,
         place: Place::Fixed,
         doubtful: false,
+        due: false,
         subject: None,
         order: 1,
         arrived: 1,

@@ -51,11 +51,13 @@ impl Oracle {
         if one.unsure {
             assert_ne!(one.asked, Some(seat.number), "{} again in the session that never answered", way.id);
             let wanted = self.settings.host.in_doubt == InDoubt::Resend;
-            let fresh = row.changed_ms + window_ms >= way.made_ms;
+            let fresh = one.since_ms + window_ms >= way.made_ms;
             let drops = seat.host.dedup.covers(way.lane) && fresh;
             assert!(wanted || drops, "{} is sent again, and may be had twice", way.id);
             one.loose |= wanted;
             self.seen.resent += 1;
+        } else {
+            one.since_ms = way.made_ms;
         }
         self.seen.again += u64::from(one.renewed);
         (one.doubt, one.unsure, one.asked) = (one.unsure, true, Some(seat.number));
@@ -70,7 +72,9 @@ impl Oracle {
         if one.sent.is_some() {
             return;
         }
-        let queue = |one: &super::Occurrence| (one.draft.told_in().is_none(), one.draft.told_in().unwrap_or(one.draft.scope));
+        let queue = |one: &super::Occurrence| {
+            (one.draft.told_in().is_none(), one.draft.told_in().unwrap_or(one.draft.scope))
+        };
         for (&earlier, other) in self.all.range(..number) {
             if other.ended.is_some() || other.draft.key.is_some() || queue(other) != queue(one) {
                 continue;

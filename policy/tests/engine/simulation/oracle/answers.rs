@@ -58,6 +58,7 @@ impl Oracle {
             lane: draft.lane,
             body: draft.bare(),
             sent: None,
+            sent_ms: 0,
             out: None,
             doubt_in: None,
         });

@@ -40,13 +40,17 @@ impl Oracle {
                 assert_ne!(doubt_in, session.number, "{id} again in the session that never answered");
                 let resend = self.settings.host.in_doubt == InDoubt::Resend;
                 assert!(resend || session.host.dedup.covers(lane), "{id} might be had twice");
-                assert!(resend || self.remembers(one), "{id} is past the retry window");
+                let window_ms = self.settings.coalesce.retry_window_ms;
+                assert!(resend || one.sent_ms + window_ms >= self.now_ms, "{id} is past the retry window");
                 self.seen.resent += 1;
             }
         }
         self.in_order(at, &session);
         let one = &mut self.all[at];
         one.sent.get_or_insert_with(|| body.clone());
+        if one.doubt_in.is_none() {
+            one.sent_ms = self.now_ms;
+        }
         one.out = Some(number);
         let subject = one.subject.clone();
         self.subjects.entry(subject).or_default().out.push(number);

@@ -115,3 +115,23 @@ fn progress_is_a_share_of_what_there_is() {
     assert_eq!(line("discord", 512, 300, Some(200)), "discord: 512 occurrences");
     assert_eq!(line("discord", 512, 300, None), "discord: 512 occurrences");
 }
+
+#[test]
+fn an_export_is_never_written_over_the_journal() {
+    let tmp = tempdir().unwrap();
+    let (state, other) = (tmp.path().join("state"), tmp.path().join("other"));
+    for dir in [&state, &other] {
+        std::fs::create_dir(dir).unwrap();
+    }
+    filled(&state, 4);
+    std::os::unix::fs::symlink(state.join(FILE), other.join("link")).unwrap();
+    std::os::unix::fs::symlink(&state, other.join("folder")).unwrap();
+    for name in ["state/journal.db", "state/new.jsonl", "other/link", "other/folder/reserve"] {
+        let path = tmp.path().join(name);
+        assert!(is_within(&path, &state), "{name}");
+    }
+    for name in ["other/new.jsonl", "state.jsonl", "nowhere/x"] {
+        assert!(!is_within(&tmp.path().join(name), &state), "{name}");
+    }
+    assert!(!is_within(Path::new("new.jsonl"), &state));
+}
