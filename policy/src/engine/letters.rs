@@ -163,6 +163,7 @@ impl Engine {
                     work.doubtful = false;
                     work.attempts = 0;
                     work.not_before_ms = 0;
+                    work.changed_ms = self.now.mono_ms;
                 }
                 self.step();
                 self.touch(key);
@@ -245,6 +246,8 @@ impl Engine {
         work.doubtful = false;
         work.deferral = None;
         (work.attempts, work.not_before_ms) = (0, 0);
+        // What the host may remember of it counts from this attempt.
+        work.changed_ms = self.now.mono_ms;
         let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| self.unread_of(id));
         if let Some((key, other)) = unread.and_then(|key| Some((key, self.works.get(key)?))) {
             if other.arrived > work.arrived {

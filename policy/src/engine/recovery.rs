@@ -337,8 +337,9 @@ impl Engine {
         for work in self.works.values_mut() {
             work.touched = false;
         }
-        for key in by_number.into_values() {
-            self.subjects.settle(key);
+        // The least recently used first.
+        for key in subjects.iter().filter_map(|(number, _)| by_number.get(number)) {
+            self.subjects.settle(*key);
         }
         self.await_prune();
         Ok(())

@@ -1,8 +1,10 @@
 //! One test for each row and each rule.
 
 mod capacity;
+mod failed_commit;
 mod journal;
 mod letters;
+mod long_after;
 mod order;
 mod outcomes;
 mod retry;
