@@ -16,7 +16,7 @@
 //! | steps that wait | what the driver lets [`Ledger::unconfirmed_bytes`] grow to ([`UNCONFIRMED_BYTES`] is its advice) |
 //! | one transaction | [`PORTION_BYTES`] and [`PORTION_STEPS`], by more than one step never |
 //! | reports | `Durable` and `State` are merged; `Rows` is one for each `recover`; `Read` one for each `read` |
-//! | write-ahead log | a checkpoint after 4 MiB (or an eighth of `max_bytes`), emptied when idle |
+//! | write-ahead log | a checkpoint after 8 MiB (or an eighth of `max_bytes`), emptied when idle |
 //! | the file | `max_bytes`, beyond which the state is `Short` |
 
 pub mod account;

@@ -2,6 +2,7 @@
 
 mod desk;
 mod house;
+mod left;
 mod signals;
 
 use std::path::{Path, PathBuf};
@@ -97,6 +98,8 @@ async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
             return if matches!(why, Shut::Journal(_)) { exit::STATE } else { exit::UNAVAILABLE };
         }
     }
+    let served = config.producers.iter().map(|producer| producer.name.clone()).collect();
+    left::tell(config.state_dir.clone(), served);
     desk.open();
     let code = attend(&mut house, &mut signals, config, &path, &desk).await;
     drop(doors);
@@ -207,6 +210,16 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
     }
     if (next.max_journal_bytes, &next.admin) != (current.max_journal_bytes, &current.admin) {
         tracing::warn!("`max_journal_bytes` or `[admin]` changed: they count from the next start on");
+    }
+    if (next.journal_wait_ms, next.max_dead_letters) != (current.journal_wait_ms, current.max_dead_letters) {
+        let mut running: Vec<&str> = house.running.keys().map(String::as_str).collect();
+        running.sort_unstable();
+        if !running.is_empty() {
+            tracing::warn!(
+                "`journal_wait_ms` or `max_dead_letters` changed: {} keep the old ones until the next start",
+                running.join(", ")
+            );
+        }
     }
     house.journal_wait = Duration::from_millis(next.journal_wait_ms);
     house.max_dead_letters = next.max_dead_letters;

@@ -13,7 +13,7 @@ pub use mcpl_policy::engine::Word;
 /// future. What was asked for may be done all the same.
 pub trait Desk: 'static {
     /// Why the program is not ready; empty: it is (contract 10.3).
-    fn unready(&self) -> Vec<String>;
+    fn unready(&self) -> impl Future<Output = Vec<String>>;
     /// Every producer that is served, in the order of their names.
     fn producers(&self) -> impl Future<Output = Vec<ProducerView>>;
     /// The account of the occurrence with this `eventId`, of this producer or of the only one that has it.

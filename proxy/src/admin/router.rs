@@ -122,7 +122,7 @@ async fn tell<D: Desk>(route: Route, query: &Query, body: Incoming, desk: &D) ->
     let producer = query.get("producer").map(ToOwned::to_owned);
     Ok(match route {
         Route::Live => reply::json(ok, &json!({ "live": true })),
-        Route::Ready => match desk.unready() {
+        Route::Ready => match within(async { Ok(desk.unready().await) }).await? {
             reasons if reasons.is_empty() => reply::json(ok, &json!({ "ready": true })),
             reasons => {
                 reply::json(StatusCode::SERVICE_UNAVAILABLE, &json!({ "ready": false, "reasons": reasons }))

@@ -36,7 +36,7 @@ impl Fake {
 }
 
 impl Desk for Fake {
-    fn unready(&self) -> Vec<String> {
+    async fn unready(&self) -> Vec<String> {
         self.unready.borrow().clone()
     }
 

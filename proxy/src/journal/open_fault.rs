@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use mcpl_policy::journal::{Spoilt, Table};
 
 use super::store::Fault;
+use super::torn::{self, Log};
 
 /// Why a journal cannot be opened or read: exit code 73 (contract section 1).
 #[derive(Debug, thiserror::Error)]
@@ -41,7 +42,7 @@ pub enum OpenFault {
         wrote: String,
     },
     /// It is damaged. Nothing was changed.
-    #[error("the journal {} is damaged: {what}; `mcpl-sidecar journal export` can still save {savable}; then move the file away to start anew, or put back a copy of it", .file.display())]
+    #[error("the journal {} is damaged: {what}; `mcpl-sidecar journal export` can still save {savable}; then move the file away with its -wal and -shm to start anew, or put back a copy of them", .file.display())]
     Corrupt {
         /// The file.
         file: PathBuf,
@@ -79,6 +80,12 @@ impl OpenFault {
                 Self::Corrupt { file, table: None, id: None, what, savable: "nothing of it".to_owned() }
             }
         }
+    }
+
+    /// As a damaged log.
+    pub(super) fn torn(file: PathBuf, log: &Log, savable: String) -> Self {
+        let what = format!("of its write-ahead log {} {log}", torn::beside(&file).display());
+        Self::Corrupt { file, table: None, id: None, what, savable }
     }
 
     /// As a row that cannot be read.

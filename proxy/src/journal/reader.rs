@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use mcpl_policy::journal::{Spoilt, Table};
-use rusqlite::{Connection, OpenFlags, OptionalExtension as _, params};
+use rusqlite::{Connection, OpenFlags, OptionalExtension as _, ffi, params};
 
 use super::sqlite::{check, of, of_error, page, read};
 use super::store::{Fault, last_id, parts, rowid};
+use super::torn::{self, Log};
 use super::{FILE, OpenFault};
 
 /// So many bytes of rows are read at a time: the writer can empty its log in between, however slow the taker is.
@@ -71,10 +72,20 @@ impl Reader {
             .execute_batch("PRAGMA cell_size_check = ON; PRAGMA trusted_schema = OFF;")
             .map_err(|why| fault(&why))?;
         connection.set_prepared_statement_cache_capacity(32);
+        if is_half_made(&connection) {
+            return Err(OpenFault::Absent { file });
+        }
         if !check(&file, &connection)? {
             return Err(OpenFault::Absent { file });
         }
         Ok(Self { file, connection })
+    }
+
+    /// What is wrong with the write-ahead log, in words; the rows in it that cannot be read are as if they had never
+    /// been. `None`: nothing is, or it cannot be told.
+    pub fn log_damage(&self) -> Option<String> {
+        let log = torn::look_beside_a_writer(&self.file).ok().filter(Log::is_damaged)?;
+        Some(format!("{}: {log}", torn::beside(&self.file).display()))
     }
 
     /// The file.
@@ -243,6 +254,16 @@ impl Reader {
             }
         }
     }
+}
+
+/// Whether the program was killed while it made the file: before there is a write-ahead log, nothing was promised, and
+/// the next start takes back what was half done. A reader may not.
+fn is_half_made(connection: &Connection) -> bool {
+    let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get::<_, u64>(0));
+    matches!(
+        tables,
+        Err(rusqlite::Error::SqliteFailure(error, _)) if error.extended_code == ffi::SQLITE_READONLY_ROLLBACK
+    )
 }
 
 impl fmt::Debug for Reader {

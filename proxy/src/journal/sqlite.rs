@@ -18,7 +18,7 @@ use rusqlite::{Connection, DEFAULT_NAME, OpenFlags, OptionalExtension as _, ffi,
 
 use super::reserve::Reserve;
 use super::store::{Fault, Rest, Store, Take, last_id, parts, rowid};
-use super::{Batch, Bounds, FILE, OpenFault, row, torn};
+use super::{Batch, Bounds, FILE, OpenFault, Reader, row, torn};
 
 mod schema;
 mod statements;
@@ -33,7 +33,7 @@ use sweep::Sweep;
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Pages of the log after which it is put into the file, at most.
-const LOG_PAGES: u64 = 1000;
+const LOG_PAGES: u64 = 2000;
 
 /// Free pages up to which the file is not made smaller.
 const FREE_PAGES: u64 = 256;
@@ -55,6 +55,8 @@ pub(super) struct Sqlite {
     sweep: Sweep,
     /// A row being spelled.
     sealed: Vec<u8>,
+    /// Rows were committed: until then the file may be one that is refused, and is not to be changed.
+    in_use: bool,
 }
 
 impl Sqlite {
@@ -62,6 +64,11 @@ impl Sqlite {
     pub(super) fn open(dir: &Path, bounds: Bounds) -> Result<Self, OpenFault> {
         let file = dir.join(FILE);
         let mut reserve = Reserve::of(dir);
+        // Before anything that writes: to open it is to go on where the log can be read no further.
+        let log = torn::look(&file).map_err(|why| OpenFault::Io { file: torn::beside(&file), why })?;
+        if log.is_damaged() {
+            return Err(OpenFault::torn(file, &log, savable(dir)));
+        }
         let made = make(&file).map_err(|why| OpenFault::Io { file: file.clone(), why })?;
         let mut opened = connect(&file);
         if matches!(&opened, Err(OpenFault::Store { .. })) && reserve.give_up() {
@@ -71,7 +78,13 @@ impl Sqlite {
         let connection = opened?;
         let broken = |fault| OpenFault::of(file.clone(), fault);
         let page = number(&connection, Statements::PAGE_SIZE).map_err(broken)?;
-        torn::report(&file, &connection, page);
+        match log {
+            torn::Log::Torn { ended: true, .. } => {
+                tracing::warn!("the journal's write-ahead log is torn: {log}; it was dropped");
+            }
+            torn::Log::Torn { .. } => tracing::info!("the journal's write-ahead log is torn: {log}"),
+            _ => {}
+        }
         if made {
             File::open(dir)
                 .and_then(|dir| dir.sync_all())
@@ -87,6 +100,7 @@ impl Sqlite {
             tried: 0,
             sweep: Sweep::new(made),
             sealed: Vec::new(),
+            in_use: false,
         })
     }
 
@@ -97,13 +111,19 @@ impl Sqlite {
             let statement = &mut connection.prepare_cached(of(table).forget)?;
             statement.execute(params![rowid(binding, 0), rowid(binding, below.min(last_id()))])?;
         }
-        for (table, key, row) in batch.rows() {
-            if let Some(row) = row {
-                row::seal(&mut self.sealed, table, key, row);
-                connection.prepare_cached(of(table).put)?.execute(params![key, self.sealed])?;
-            } else {
-                self.sweep.deleted(table);
-                connection.prepare_cached(of(table).delete)?.execute(params![key])?;
+        let mut rows = batch.rows().peekable();
+        while let Some(&(table, ..)) = rows.peek() {
+            // Looked up once for all rows of a table: they are together.
+            let mut put = connection.prepare_cached(of(table).put)?;
+            let mut delete = connection.prepare_cached(of(table).delete)?;
+            while let Some((_, key, row)) = rows.next_if(|(same, ..)| *same == table) {
+                if let Some(row) = row {
+                    row::seal(&mut self.sealed, table, key, row);
+                    put.execute(params![key, self.sealed])?;
+                } else {
+                    self.sweep.deleted(table);
+                    delete.execute(params![key])?;
+                }
             }
         }
         Ok(())
@@ -201,6 +221,7 @@ impl Store for Sqlite {
     }
 
     fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
+        self.in_use = true;
         self.whole(|this| this.transaction(batch))
     }
 
@@ -270,7 +291,9 @@ impl Store for Sqlite {
 impl Drop for Sqlite {
     fn drop(&mut self) {
         // What is left for the next run if this fails; `SQLite` itself empties the log when it closes.
-        let _ = self.sweep.sweep(&self.connection, AT_ONCE);
+        if self.in_use {
+            let _ = self.sweep.sweep(&self.connection, AT_ONCE);
+        }
     }
 }
 
@@ -373,6 +396,11 @@ pub(super) fn close_to_others(file: &Path) -> io::Result<()> {
     fs::set_permissions(file, Permissions::from_mode(0o600))
 }
 
+/// What can still be read of a damaged journal, in words.
+fn savable(dir: &Path) -> String {
+    Reader::open(dir).map_or_else(|_| "nothing of it".to_owned(), |reader| reader.survey().to_string())
+}
+
 /// Opens the file, makes its tables if it has none, and sees whether it is one that this program knows. Nothing of
 /// another's file is changed.
 fn connect(file: &Path) -> Result<Connection, OpenFault> {
@@ -385,6 +413,8 @@ fn connect(file: &Path) -> Result<Connection, OpenFault> {
         schema::set_up(&connection).map_err(|why| fault(&why))?;
     } else {
         schema::make(&connection).map_err(|why| fault(&why))?;
+        // From here on there is a file, whatever becomes of the log.
+        connection.wal_checkpoint_v2(DEFAULT_NAME, CheckpointMode::TRUNCATE).map_err(|why| fault(&why))?;
     }
     Ok(connection)
 }

@@ -19,10 +19,18 @@ use crate::journal::{Journal, OpenFault};
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
 
+/// How long `/ready` does: those who watch over the program wait for a second, often.
+const READY_WITHIN: Duration = Duration::from_millis(500);
+
+/// A journal that takes nothing.
+const GONE: &str = "gone";
+
 /// What the journal says of occurrences. Reading waits for the disk: it is done on a thread that may.
 pub(super) trait Records: Send + Sync + 'static {
     /// One of a producer, by its number.
     fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault>;
+    /// What is dead or in doubt and known by this `eventId`, of each of these producers.
+    fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault>;
     /// What waits.
     fn work(&self, portion: Portion) -> Result<Listed, OpenFault>;
 }
@@ -34,6 +42,15 @@ impl Records for Shelf {
     fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
         let account = Books::open(&self.0)?.account(producer, number)?;
         Ok(account.map(|account| account.json()))
+    }
+
+    fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault> {
+        let books = Books::open(&self.0)?;
+        let look = |name: &String| {
+            let found = books.find_open(name, event_id).transpose()?;
+            Some(found.map(|number| (name.clone(), number)))
+        };
+        producers.iter().filter_map(look).collect()
     }
 
     fn work(&self, portion: Portion) -> Result<Listed, OpenFault> {
@@ -97,6 +114,27 @@ impl<R: Records> FrontDesk<R> {
         read.map_err(|fault| Trouble::Journal(fault.to_string()))
     }
 
+    /// How every binding stands that says so in time, in the order of their names.
+    async fn views(&self, within: Duration) -> Vec<ProducerView> {
+        let seats = self.seats.borrow().clone();
+        let asked: Vec<_> = seats
+            .into_iter()
+            .map(|(name, seat)| {
+                let (told, answer) = oneshot::channel();
+                // One that is too busy to be asked is one that does not answer.
+                let _ = seat.try_send(Order::Ask(Ask::Status(told)));
+                (name, answer)
+            })
+            .collect();
+        let until = Instant::now() + within;
+        let mut views = Vec::with_capacity(asked.len());
+        for (name, answer) in asked {
+            let status = timeout_at(until, answer).await.ok().and_then(Result::ok);
+            views.push(ProducerView { name, said: status.map(view) });
+        }
+        views
+    }
+
     async fn account(&self, producer: String, number: u64) -> Result<Option<Value>, Trouble> {
         self.read(move |records| records.one(&producer, number)).await
     }
@@ -117,7 +155,7 @@ async fn find(seat: &mpsc::Sender<Order>, event_id: &str) -> Result<Option<u64>,
 }
 
 impl<R: Records> Desk for FrontDesk<R> {
-    fn unready(&self) -> Vec<String> {
+    async fn unready(&self) -> Vec<String> {
         let mut reasons = Vec::new();
         if !self.open.get() {
             reasons.push("not every listener is bound, or the program ends".to_owned());
@@ -125,45 +163,47 @@ impl<R: Records> Desk for FrontDesk<R> {
         let status = self.journal.status();
         if status.state == StoreState::Gone {
             reasons.push(format!("the journal takes nothing: {}", status.fault.unwrap_or_default()));
+            return reasons;
+        }
+        // A binding whose own rows cannot be read takes nothing, however good the journal is.
+        for view in self.views(READY_WITHIN).await {
+            if view.said.is_some_and(|said| said.store == GONE) {
+                reasons.push(format!(
+                    "the journal of the producer {:?} takes nothing; the log says why",
+                    view.name
+                ));
+            }
         }
         reasons
     }
 
     async fn producers(&self) -> Vec<ProducerView> {
-        let seats = self.seats.borrow().clone();
-        let asked: Vec<_> = seats
-            .into_iter()
-            .map(|(name, seat)| {
-                let (told, answer) = oneshot::channel();
-                // One that is too busy to be asked is one that does not answer.
-                let _ = seat.try_send(Order::Ask(Ask::Status(told)));
-                (name, answer)
-            })
-            .collect();
-        let until = Instant::now() + STATUS_WITHIN;
-        let mut views = Vec::with_capacity(asked.len());
-        for (name, answer) in asked {
-            let status = timeout_at(until, answer).await.ok().and_then(Result::ok);
-            views.push(ProducerView { name, said: status.map(view) });
-        }
-        views
+        self.views(STATUS_WITHIN).await
     }
 
     async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<Value, Trouble> {
-        let mut found = Vec::new();
+        let (mut found, mut forgotten) = (Vec::new(), Vec::new());
         if let Some(name) = producer {
-            let number = find(&self.seat_of(&name)?, &event_id).await?;
-            found.extend(number.map(|number| (name, number)));
+            match find(&self.seat_of(&name)?, &event_id).await? {
+                Some(number) => found.push((name, number)),
+                None => forgotten.push(name),
+            }
         } else {
             let seats = self.seats.borrow().clone();
             for (name, seat) in seats {
                 match find(&seat, &event_id).await {
-                    Ok(number) => found.extend(number.map(|number| (name, number))),
+                    Ok(Some(number)) => found.push((name, number)),
+                    Ok(None) => forgotten.push(name),
                     // One that has just ended has nothing to say.
                     Err(_) if seat.is_closed() => {}
                     Err(trouble) => return Err(trouble),
                 }
             }
+        }
+        // Past the retry window a binding forgets the name of what is dead or in doubt; its row does not.
+        if !forgotten.is_empty() {
+            found.extend(self.read(move |records| records.open(&forgotten, &event_id)).await?);
+            found.sort();
         }
         match <[_; 1]>::try_from(found) {
             Ok([(name, number)]) => self.account(name, number).await?.ok_or(Trouble::NoOccurrence),
@@ -194,7 +234,18 @@ impl<R: Records> Desk for FrontDesk<R> {
                 let rest = json!({ "id": id, "producer": &producer, "state": fate.state() });
                 Ok(self.account(producer, number).await.ok().flatten().unwrap_or(rest))
             }
-            Err(Unresolved::Unknown) => Err(Trouble::NoOccurrence),
+            Err(Unresolved::Unknown) => {
+                // What has ended has a receipt, which says at which revision.
+                let now = match expect {
+                    Some(_) => self.account(producer, number).await.ok().flatten(),
+                    None => None,
+                };
+                let now = now.and_then(|now| u32::try_from(now["revision"].as_u64()?).ok());
+                Err(match now.filter(|now| Some(*now) != expect) {
+                    Some(now) => Trouble::Revision(now),
+                    None => Trouble::NoOccurrence,
+                })
+            }
             Err(Unresolved::Revision(revision)) => Err(Trouble::Revision(revision)),
             Err(Unresolved::NotOpen(fate)) => Err(Trouble::NotOpen(fate.state())),
             Err(Unresolved::NoText) => Err(Trouble::NoText),
@@ -216,7 +267,7 @@ fn view(status: Status) -> BindingView {
         store: match store {
             StoreState::Good => "good",
             StoreState::Short => "short",
-            StoreState::Gone => "gone",
+            StoreState::Gone => GONE,
         },
     }
 }

@@ -29,7 +29,7 @@ fn listed(list: &List, places: &[Place], to: &mut dyn Write, width: Option<usize
         known(wanted, &journals)?;
     }
     let mut rows = Rows::of(list, to, width);
-    let mut damage = 0_u64;
+    let (mut damage, mut spoilt) = (0_u64, false);
     let mut written = rows.begin();
     'all: for (place, accounts) in &journals {
         for producer in
@@ -53,13 +53,19 @@ fn listed(list: &List, places: &[Place], to: &mut dyn Write, width: Option<usize
         }
     }
     out::forgive(written.and_then(|()| rows.end(list))).map_err(|why| unwritten(&why))?;
+    for why in journals.iter().filter_map(|(_, accounts)| accounts.log_damage()) {
+        out::complain(&format!(
+            "error: the journal's write-ahead log is damaged, so that this is not all: {why}"
+        ));
+        spoilt = true;
+    }
     if damage > 0 {
         out::complain(&format!(
             "error: the journal is damaged in {damage} places; `mcpl-sidecar journal export` names them and saves the rest"
         ));
-        return Err(exit::INTERNAL);
+        spoilt = true;
     }
-    Ok(())
+    if spoilt { Err(exit::INTERNAL) } else { Ok(()) }
 }
 
 /// Whether the account is one that was asked for.

@@ -62,7 +62,15 @@ pub(super) fn resolved(resolve: &Resolve, places: &[Place]) -> Result<String, u8
     };
     let Account { producer, number, .. } = account;
     let saying = Saying { producer, number, word, expect: resolve.expect };
-    let answer = said(place, &saying)?;
+    let mut answer = said(place, &saying)?;
+    if let (Answer::Unknown | Answer::NotOpen(_), Some(expected)) = (&answer, saying.expect) {
+        // Somebody else settled it meanwhile, or it ended: its receipt says so.
+        let now = place.accounts()?.map(|accounts| accounts.account(&saying.producer, number));
+        let now = now.transpose().map_err(|fault| unreadable(&fault))?.flatten();
+        if let Some(now) = now.filter(|now| now.revision != expected) {
+            answer = Answer::Revision(now.revision);
+        }
+    }
     told(&plain(&resolve.id), word, &answer)
 }
 
@@ -128,6 +136,8 @@ fn told(id: &str, word: Word, answer: &Answer) -> Result<String, u8> {
         Answer::Done(state) => {
             return Ok(match state.as_str() {
                 "held" => format!("{id} is held again, and goes to the host as soon as it can\n"),
+                "outcome-unknown" => format!("{id} is handed over to the host, which has not answered yet\n"),
+                "deferred" => format!("{id} is held again; the host is not ready for it yet\n"),
                 "replaced" => format!("{id} was replaced meanwhile: a newer one of its subject is held\n"),
                 state => format!("{id} is settled: {state}\n"),
             });

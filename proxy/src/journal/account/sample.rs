@@ -1,6 +1,7 @@
 //! Journals made by hand, for tests.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcpl_codec::{Digest, DigestKey, Lane, Refusal};
@@ -9,7 +10,7 @@ use mcpl_policy::fate::{Deferral, Fate};
 use mcpl_policy::journal::{Change, MetaRow, Place, ReceiptRow, Step, Table, WorkRow};
 
 use super::{Account, Clock, Rows};
-use crate::journal::{Bounds, Journal, Ledger};
+use crate::journal::{Bounds, Journal, Ledger, Pace};
 
 /// A day in January.
 pub(crate) const WALL_MS: i64 = 1_800_000_000_000;
@@ -36,7 +37,14 @@ pub(crate) fn fates() -> Vec<Fate> {
 }
 
 pub(crate) fn meta() -> MetaRow {
-    MetaRow { key: DigestKey([7; 16]), mono_ms: 60_000, wall_ms: WALL_MS, next: 1 << 20, next_subject: 1, due: 0 }
+    MetaRow {
+        key: DigestKey([7; 16]),
+        mono_ms: 60_000,
+        wall_ms: WALL_MS,
+        next: 1 << 20,
+        next_subject: 1,
+        due: 0,
+    }
 }
 
 /// Admitted a second before the clocks were read.
@@ -147,4 +155,20 @@ pub(crate) fn spoil(dir: &Path, table: Table, rowid: u64) {
     let file = rusqlite::Connection::open(dir.join(crate::journal::FILE)).unwrap();
     let sql = format!("UPDATE {} SET row = x'0123456789' WHERE id = ?1", table.as_str());
     assert_eq!(file.execute(&sql, [rowid]).unwrap(), 1);
+}
+
+/// A journal as a kill leaves it: so many commits, one for each occurrence, all of them in its log.
+pub(crate) fn killed(dir: &Path, producer: &str, count: u64) {
+    const STILL: Duration = Duration::from_hours(1);
+    let tmp = tempfile::tempdir().unwrap();
+    let pace = Pace { idle: STILL, retry: STILL };
+    let journal = Journal::open_paced(tmp.path(), Bounds::default(), pace).unwrap();
+    let mut written = Written { ledger: journal.ledger(producer).unwrap(), _journal: journal, seq: 0 };
+    written.write(vec![put(Table::Meta, 0, meta().encode())]);
+    for number in 1..=count {
+        written.write(open(number, &format!("e{number}"), &work(Fate::Held)));
+    }
+    for name in [crate::journal::FILE.to_owned(), format!("{}-wal", crate::journal::FILE)] {
+        std::fs::copy(tmp.path().join(&name), dir.join(&name)).unwrap();
+    }
 }

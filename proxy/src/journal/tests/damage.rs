@@ -167,3 +167,117 @@ fn a_damaged_start_of_the_file_is_told() {
     assert!(matches!(fault, OpenFault::Corrupt { .. }), "{fault}");
     assert!(matches!(Reader::open(dir.path()), Err(OpenFault::Corrupt { .. })));
 }
+
+/// Why a journal with this log is not opened.
+fn refused(file: &[u8], log_bytes: &[u8]) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join(FILE), file).unwrap();
+    fs::write(dir.path().join(log()), log_bytes).unwrap();
+    // A reader is none the worse for it.
+    let damage = Reader::open(dir.path()).unwrap().log_damage().expect("it is told");
+    assert!(damage.contains("journal.db-wal"), "{damage}");
+    let fault = Journal::open(dir.path(), Bounds::default()).unwrap_err();
+    assert!(matches!(fault, OpenFault::Corrupt { .. }), "{fault}");
+    assert_eq!(fs::read(dir.path().join(FILE)).unwrap(), file, "nothing is changed");
+    assert_eq!(fs::read(dir.path().join(log())).unwrap(), log_bytes, "nothing is changed");
+    fault.to_string()
+}
+
+#[test]
+fn a_wrong_byte_in_the_log_before_its_last_commit_starts_nothing_and_changes_nothing() {
+    let (file, log, lengths) = commits();
+    let middle = lengths[99] as usize + 1000;
+    // In the head of the log; in its first frame; in a frame of the middle; in the last commit but one.
+    for at in [2, 17, 26, 40, 156, middle, lengths[197] as usize + 24 + 100] {
+        let mut log = log.clone();
+        log[at] ^= 1;
+        let text = refused(&file, &log);
+        assert!(text.contains("journal.db-wal") && text.contains("journal export"), "byte {at}: {text}");
+        if at == middle {
+            let savable = "can still save 100 rows of `content`, 100 rows of `receipt`";
+            assert!(text.contains(savable), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_wrong_byte_in_the_last_commit_loses_that_commit_alone() {
+    let (file, mut log, lengths) = commits();
+    log[lengths[198] as usize + 24 + 100] ^= 1;
+    assert_eq!(opened(&file, &log), 199);
+}
+
+#[test]
+fn a_log_that_was_emptied_is_normal() {
+    let (dir, _) = closed();
+    let file = fs::read(dir.path().join(FILE)).unwrap();
+    let (_, other, _) = commits();
+    for log_bytes in [&b""[..], &other[..32], b"{\"torn\":\"\0\0"] {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join(FILE), &file).unwrap();
+        fs::write(dir.path().join(log()), log_bytes).unwrap();
+        assert_eq!(Reader::open(dir.path()).unwrap().log_damage(), None);
+        assert_eq!(load(&mut open(dir.path()).ledger("x").unwrap()).len(), 4000);
+    }
+}
+
+#[test]
+fn a_log_that_began_anew_over_an_older_one_is_whole() {
+    let dir = tempfile::tempdir().unwrap();
+    let journal = open(dir.path());
+    let mut ledger = journal.ledger("x").unwrap();
+    for seq in 1..=50 {
+        ledger.submit(step(seq, [put(Table::Content, seq, &[b'c'; 1500])]));
+        durable(&mut ledger, seq);
+    }
+    // The log is put into the file, and the next commit writes over its start.
+    let other = rusqlite::Connection::open(dir.path().join(FILE)).unwrap();
+    other.query_row("PRAGMA wal_checkpoint(RESTART)", [], |_| Ok(())).unwrap();
+    for seq in 51..=53 {
+        ledger.submit(step(seq, [put(Table::Content, seq, &[b'c'; 1500])]));
+        durable(&mut ledger, seq);
+    }
+    let image = tempfile::tempdir().unwrap();
+    for name in [FILE.to_owned(), log()] {
+        fs::copy(dir.path().join(&name), image.path().join(&name)).unwrap();
+    }
+    assert!(
+        fs::metadata(image.path().join(log())).unwrap().len() > 40 * PAGE as u64,
+        "older frames are there"
+    );
+    assert_eq!(Reader::open(image.path()).unwrap().log_damage(), None);
+    assert_eq!(load(&mut open(image.path()).ledger("x").unwrap()).len(), 53);
+}
+
+#[test]
+fn a_new_journal_is_never_only_a_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let _journal = open(dir.path());
+    assert_eq!(fs::metadata(dir.path().join(log())).unwrap().len(), 0);
+    assert!(fs::metadata(dir.path().join(FILE)).unwrap().len() > PAGE as u64);
+}
+
+#[test]
+fn a_journal_that_was_half_made_is_none_for_a_reader_and_made_by_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    let image = tempfile::tempdir().unwrap();
+    let names = [FILE.to_owned(), format!("{FILE}-journal")];
+    let file = rusqlite::Connection::open(dir.path().join(FILE)).unwrap();
+    file.execute_batch(
+        "PRAGMA page_size = 4096; CREATE TABLE a(b); PRAGMA cache_size = 1; PRAGMA cache_spill = 1; \
+         BEGIN IMMEDIATE; CREATE TABLE c(d); \
+         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 3000) \
+         INSERT INTO c SELECT zeroblob(500) FROM n;",
+    )
+    .unwrap();
+    for name in &names {
+        fs::copy(dir.path().join(name), image.path().join(name)).unwrap();
+    }
+    assert!(fs::metadata(image.path().join(&names[1])).unwrap().len() > 512, "what takes it back");
+    let fault = Reader::open(image.path()).unwrap_err();
+    assert!(matches!(fault, OpenFault::Absent { .. }), "{fault}");
+    fs::write(image.path().join(FILE), b"").unwrap();
+    fs::remove_file(image.path().join(&names[1])).unwrap();
+    assert!(matches!(Reader::open(image.path()), Err(OpenFault::Absent { .. })), "made, and nothing in it");
+    assert!(load(&mut open(image.path()).ledger("x").unwrap()).is_empty());
+}

@@ -16,9 +16,19 @@ impl Records for Fake {
     fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
         match number {
             13 => Err(damaged()),
+            4 => Ok(Some(json!({ "revision": 5 }))),
             1..=9 => Ok(Some(json!({ "id": format!("{producer}/{number}") }))),
             _ => Ok(None),
         }
+    }
+
+    fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault> {
+        let known = |name: &&String| match event_id {
+            "old" => *name == "beta",
+            "only" | "both-old" => true,
+            _ => false,
+        };
+        Ok(producers.iter().filter(known).map(|name| (name.clone(), 8)).collect())
     }
 
     fn work(&self, portion: Portion) -> Result<Listed, OpenFault> {
@@ -61,7 +71,7 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
 fn desk() -> FrontDesk<Fake> {
     let desk = FrontDesk::over(Journal::memory(), Fake);
     desk.seat("beta", binding(&[("same", 2), ("damaged", 13), ("forgotten", 44)]));
-    desk.seat("alpha", binding(&[("same", 1), ("only", 5)]));
+    desk.seat("alpha", binding(&[("same", 1), ("only", 5), ("solo", 6)]));
     desk
 }
 
@@ -77,8 +87,8 @@ async fn look(desk: &FrontDesk<Fake>, id: &str, producer: Option<&str>) -> Resul
 async fn an_event_id_is_looked_for_with_every_producer_or_the_one_that_is_named() {
     scene(async {
         let desk = desk();
-        assert_eq!(look(&desk, "only", None).await, Ok(json!({ "id": "alpha/5" })));
-        assert_eq!(look(&desk, "only", Some("beta")).await, Err(Trouble::NoOccurrence));
+        assert_eq!(look(&desk, "solo", None).await, Ok(json!({ "id": "alpha/6" })));
+        assert_eq!(look(&desk, "solo", Some("beta")).await, Err(Trouble::NoOccurrence));
         assert_eq!(look(&desk, "same", Some("beta")).await, Ok(json!({ "id": "beta/2" })));
         let both = vec!["alpha".to_owned(), "beta".to_owned()];
         assert_eq!(look(&desk, "same", None).await, Err(Trouble::Several(both)));
@@ -91,11 +101,26 @@ async fn an_event_id_is_looked_for_with_every_producer_or_the_one_that_is_named(
 }
 
 #[tokio::test]
+async fn what_a_binding_has_forgotten_is_found_by_its_row_while_it_is_open() {
+    scene(async {
+        let desk = desk();
+        assert_eq!(look(&desk, "old", None).await, Ok(json!({ "id": "beta/8" })));
+        assert_eq!(look(&desk, "old", Some("beta")).await, Ok(json!({ "id": "beta/8" })));
+        assert_eq!(look(&desk, "old", Some("alpha")).await, Err(Trouble::NoOccurrence));
+        assert_eq!(look(&desk, "only", Some("alpha")).await, Ok(json!({ "id": "alpha/5" })), "the newer one");
+        let both = vec!["alpha".to_owned(), "beta".to_owned()];
+        assert_eq!(look(&desk, "only", None).await, Err(Trouble::Several(both.clone())));
+        assert_eq!(look(&desk, "both-old", None).await, Err(Trouble::Several(both)));
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_binding_that_has_ended_hides_nothing_of_the_others() {
     scene(async {
         let desk = desk();
         desk.seat("zeta", mpsc::channel(1).0);
-        assert_eq!(look(&desk, "only", None).await, Ok(json!({ "id": "alpha/5" })));
+        assert_eq!(look(&desk, "solo", None).await, Ok(json!({ "id": "alpha/6" })));
         assert_eq!(look(&desk, "only", Some("zeta")).await, Err(Trouble::Busy));
         assert_eq!(desk.flush("zeta".to_owned()).await, Err(Trouble::Busy));
         desk.unseat("zeta");
@@ -112,9 +137,9 @@ async fn a_binding_that_says_nothing_may_have_what_is_looked_for() {
         let (orders, mut heard) = mpsc::channel(1);
         desk.seat("b-silent", orders);
         let within = Duration::from_secs(1);
-        assert!(tokio::time::timeout(within, look(&desk, "only", None)).await.is_err(), "it is waited for");
+        assert!(tokio::time::timeout(within, look(&desk, "solo", None)).await.is_err(), "it is waited for");
         // It drops the question: as one does for whom too many wait.
-        let (told, ()) = tokio::join!(look(&desk, "only", None), async {
+        let (told, ()) = tokio::join!(look(&desk, "solo", None), async {
             while let Ok(Some(order)) = tokio::time::timeout(within, heard.recv()).await {
                 drop(order);
             }
@@ -157,6 +182,8 @@ async fn an_operators_word_comes_to_what_the_engine_made_of_it() {
         assert_eq!(say(2, Word::Again, None).await, Err(Trouble::NotOpen(Fate::Delivered.state())));
         assert_eq!(say(3, Word::Again, None).await, Err(Trouble::NoText));
         assert_eq!(say(4, Word::Drop, None).await, Err(Trouble::NoOccurrence));
+        assert_eq!(say(4, Word::Drop, Some(5)).await, Err(Trouble::NoOccurrence));
+        assert_eq!(say(4, Word::Drop, Some(3)).await, Err(Trouble::Revision(5)), "it ended meanwhile");
         for gone in [44, 13] {
             let id = format!("alpha/{gone}");
             let left = json!({ "id": id, "producer": "alpha", "state": Fate::Delivered.state() });
@@ -185,9 +212,32 @@ async fn work_is_listed_of_producers_that_are_served() {
 #[tokio::test]
 async fn ready_is_from_the_last_listener_bound_to_the_end() {
     let desk = FrontDesk::over(Journal::memory(), Fake);
-    assert_eq!(desk.unready().len(), 1);
+    assert_eq!(desk.unready().await.len(), 1);
     desk.open();
-    assert_eq!(desk.unready(), [""; 0]);
+    assert_eq!(desk.unready().await, [""; 0]);
     desk.close();
-    assert_eq!(desk.unready().len(), 1);
+    assert_eq!(desk.unready().await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_binding_that_lost_its_journal_is_not_ready_though_the_journal_is_good() {
+    scene(async {
+        let desk = desk();
+        desk.open();
+        let (silent, _heard) = mpsc::channel(1);
+        desk.seat("b-silent", silent);
+        assert_eq!(desk.unready().await, [""; 0], "one that is short or says nothing");
+        let (orders, mut heard) = mpsc::channel(4);
+        desk.seat("lost", orders);
+        tokio::task::spawn_local(async move {
+            while let Some(Order::Ask(Ask::Status(told))) = heard.recv().await {
+                let (load, store) = (Load::default(), StoreState::Gone);
+                told.send(Status { session: false, host: None, load, store }).unwrap();
+            }
+        });
+        let reasons = desk.unready().await;
+        assert_eq!(reasons.len(), 1);
+        assert!(reasons[0].contains("\"lost\""), "{reasons:?}");
+    })
+    .await;
 }

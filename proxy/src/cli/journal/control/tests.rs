@@ -24,7 +24,7 @@ struct Fake {
 }
 
 impl Desk for Fake {
-    fn unready(&self) -> Vec<String> {
+    async fn unready(&self) -> Vec<String> {
         Vec::new()
     }
     async fn producers(&self) -> Vec<ProducerView> {

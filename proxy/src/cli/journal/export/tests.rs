@@ -98,7 +98,8 @@ fn a_file_that_is_no_journal_any_more_is_said_to_be_lost() {
 fn an_export_is_its_owners_only() {
     let tmp = tempdir().unwrap();
     filled(tmp.path(), 2);
-    let to: PathBuf = tmp.path().join("out.jsonl");
+    let other = tempdir().unwrap();
+    let to: PathBuf = other.path().join("out.jsonl");
     std::fs::write(&to, "what was there before, and is longer than nothing").unwrap();
     std::fs::set_permissions(&to, Permissions::from_mode(0o644)).unwrap();
     let Command::Export(asked) = parsed(&format!("export --output {}", to.display())) else { panic!() };
@@ -134,4 +135,19 @@ fn an_export_is_never_written_over_the_journal() {
         assert!(!is_within(&tmp.path().join(name), &state), "{name}");
     }
     assert!(!is_within(Path::new("new.jsonl"), &state));
+}
+
+#[test]
+fn a_damaged_log_is_told_and_what_is_before_it_is_saved() {
+    let tmp = tempdir().unwrap();
+    crate::journal::account::sample::killed(tmp.path(), "discord", 20);
+    let log = tmp.path().join(format!("{FILE}-wal"));
+    let mut bytes = std::fs::read(&log).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    let (result, lines) = saved(tmp.path());
+    assert_eq!(result, Err(exit::INTERNAL));
+    assert!((1..20).contains(&lines.len()), "{}", lines.len());
+    assert_eq!(std::fs::read(&log).unwrap(), bytes, "nothing was changed");
 }

@@ -156,3 +156,20 @@ fn a_reader_that_goes_away_is_no_error() {
         }
     }
 }
+
+#[test]
+fn a_damaged_log_is_told_and_what_is_there_is_shown() {
+    let tmp = tempdir().unwrap();
+    crate::journal::account::sample::killed(tmp.path(), "discord", 9);
+    assert_eq!(ids("list", &place(tmp.path())).len(), 9);
+    let log = tmp.path().join(format!("{}-wal", crate::journal::FILE));
+    let mut bytes = std::fs::read(&log).unwrap();
+    bytes[3] ^= 1;
+    std::fs::write(&log, &bytes).unwrap();
+    // Another process would not know what this one remembers of the log.
+    let _ = std::fs::remove_file(tmp.path().join(format!("{}-shm", crate::journal::FILE)));
+    let mut to = Vec::new();
+    let Command::List(list) = parsed("list") else { panic!() };
+    assert_eq!(listed(&list, &place(tmp.path()), &mut to, None), Err(exit::INTERNAL));
+    assert!(!to.is_empty());
+}

@@ -70,6 +70,10 @@ fn another_revision_is_told_and_nothing_changed() {
         assert_eq!(resolved(&line, tmp.path()).unwrap_err(), exit::CHANGED);
     }
     assert_eq!(format!("{:?}", account(tmp.path(), 1)), before);
+    // It ended meanwhile.
+    assert_eq!(resolved("resolve discord/4 --drop --expect 1", tmp.path()).unwrap_err(), exit::CHANGED);
+    resolved("resolve discord/1 --submitted --expect 3", tmp.path()).unwrap();
+    assert_eq!(resolved("resolve discord/1 --drop --expect 3", tmp.path()).unwrap_err(), exit::CHANGED);
 }
 
 #[test]
@@ -84,6 +88,7 @@ fn what_is_not_there_or_not_open_is_a_usage_error() {
         "resolve discord/2 --not-submitted",
         "resolve discord/3 --drop",
         "resolve discord/4 --again",
+        "resolve discord/4 --again --expect 2",
         "resolve discord/5 --again",
     ] {
         assert_eq!(resolved(line, tmp.path()).unwrap_err(), exit::USAGE, "{line}");
@@ -98,6 +103,7 @@ fn what_is_said_of_an_answer_fits_it() {
     let told = |word, answer| told("a/1", word, &answer);
     let done = |state: &str| Answer::Done(state.to_owned());
     assert_eq!(told(Word::Drop, done("dead-letter")).unwrap(), "a/1 is dropped\n");
+    assert!(told(Word::Again, done("outcome-unknown")).unwrap().contains("is handed over"));
     assert!(told(Word::Again, done("replaced")).unwrap().contains("a newer one"));
     assert_eq!(told(Word::Submitted, done("delivered")).unwrap(), "a/1 is settled: delivered\n");
     assert_eq!(told(Word::Drop, Answer::Revision(7)).unwrap_err(), exit::CHANGED);
