@@ -9,10 +9,12 @@
 // A panic is how these fakes report: there is nobody to hand an error to.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::missing_panics_doc, clippy::print_stderr)]
 
+mod chance;
 mod event;
 mod host;
 mod legacy;
 mod line;
+mod long;
 mod peer;
 mod port;
 mod producer;
@@ -21,10 +23,12 @@ mod session;
 mod world;
 mod wrap;
 
+pub use chance::Chance;
 pub use event::{Message, Push, message, push};
 pub use host::{Host, HostScript, Reply};
 pub use legacy::{AgentFramework, CcBridge, Harness};
 pub use line::{Said, error_code, outcome, refusal};
+pub use long::{not_run, times};
 pub use peer::{Mind, Mute, Peer, Say};
 pub use producer::{Producer, ProducerScript, Render};
 pub use program::{Program, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};

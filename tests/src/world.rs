@@ -1,9 +1,12 @@
 //! A configured program with a producer to dial and a port for hosts.
 
+use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
+use serde_json::Value;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::process::Command;
@@ -26,6 +29,9 @@ pub struct World {
     listener: Option<TcpListener>,
     tables: Vec<(String, String)>,
     keys: String,
+    top: String,
+    state: PathBuf,
+    front: Vec<String>,
     program: Option<Program>,
     /// What its producer does by itself when a session begins; each session's producer has a copy.
     pub producer: ProducerScript,
@@ -48,6 +54,9 @@ impl World {
             listener: None,
             tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
             keys: String::new(),
+            top: String::new(),
+            state: "state".into(),
+            front: Vec::new(),
             program: None,
             producer: ProducerScript::default(),
         }
@@ -89,6 +98,37 @@ impl World {
         self
     }
 
+    /// Lines for the top of the file.
+    #[must_use]
+    pub fn top(mut self, lines: &str) -> Self {
+        lines.clone_into(&mut self.top);
+        self
+    }
+
+    /// Another state directory than `state`, relative to the folder.
+    #[must_use]
+    pub fn state_at(mut self, path: impl Into<PathBuf>) -> Self {
+        self.state = path.into();
+        self
+    }
+
+    /// The program is started by this command, which is to become it: `strace`, a shell that sets a limit.
+    #[must_use]
+    pub fn behind<S: Into<String>>(mut self, front: impl IntoIterator<Item = S>) -> Self {
+        self.front = front.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Where the configuration and all else of this world lies.
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The state directory.
+    pub fn state(&self) -> PathBuf {
+        self.folder.path().join(&self.state)
+    }
+
     /// The `[[producer]]` of this world, with its tables, under a name.
     pub fn producer_named(&self, name: &str) -> String {
         let mut text = format!(
@@ -102,7 +142,8 @@ impl World {
     }
 
     fn configure(&self, producers: &[String]) {
-        let text = format!("state_dir = \"state\"\n\n{}", producers.join("\n"));
+        let (state, top) = (self.state.display(), &self.top);
+        let text = format!("state_dir = \"{state}\"\n{top}\n\n{}", producers.join("\n"));
         let (fresh, place) = (self.folder.path().join("fresh"), self.folder.path().join("sidecar.toml"));
         std::fs::write(&fresh, text).expect("the configuration can be written");
         // Whole or not at all: the program looks at the file whenever it likes.
@@ -142,10 +183,44 @@ impl World {
         if let Some(program) = &mut self.program {
             program.kill().await;
         }
-        let mut command = Command::new(sidecar_binary());
-        clean_environment(&mut command, self.folder.path());
-        command.args(["run", "--config", "sidecar.toml"]).stdin(std::process::Stdio::null());
+        let mut command = self.command(&["run", "--config", "sidecar.toml"]);
         self.program = Some(Program::start(&mut command, &self.folder.path().join("stderr.log")));
+    }
+
+    /// Ends the program at once, if it runs.
+    pub async fn kill(&mut self) {
+        if let Some(mut program) = self.program.take() {
+            program.kill().await;
+        }
+    }
+
+    /// The program with these arguments, as this world starts it, with nothing on its stdin.
+    pub fn command(&self, arguments: &[&str]) -> Command {
+        let mut argv: Vec<OsString> = self.front.iter().map(OsString::from).collect();
+        argv.push(sidecar_binary().into());
+        let mut command = Command::new(&argv[0]);
+        clean_environment(&mut command, self.folder.path());
+        command.args(&argv[1..]).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program with these arguments to its end.
+    pub async fn output(&self, arguments: &[&str]) -> Output {
+        let run = self.command(arguments).kill_on_drop(true).output();
+        timeout(PATIENCE, run)
+            .await
+            .expect("the program did not exit in time")
+            .expect("the program can be started")
+    }
+
+    /// What `journal list` says with `--json` and these arguments, whether the program runs or not.
+    pub async fn listed(&self, more: &[&str]) -> Vec<Value> {
+        let mut arguments = vec!["journal", "list", "--config", "sidecar.toml", "--json"];
+        arguments.extend(more);
+        let said = self.output(&arguments).await;
+        let stderr = String::from_utf8_lossy(&said.stderr);
+        assert!(said.status.success(), "journal list: {}: {stderr}", said.status);
+        serde_json::from_slice(&said.stdout).expect("journal list says an array")
     }
 
     /// The running program.
@@ -170,7 +245,7 @@ impl World {
             match socket.connect(([127, 0, 0, 1], self.port.number).into()).await {
                 Ok(stream) => return stream,
                 Err(error) => {
-                    assert!(self.program().runs(), "the program does not run");
+                    assert!(self.program.as_mut().is_none_or(Program::runs), "the program does not run");
                     assert!(Instant::now() < end, "the program does not listen: {error}");
                     sleep(Duration::from_millis(10)).await;
                 }
