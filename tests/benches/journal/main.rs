@@ -108,7 +108,7 @@ impl Plan {
     }
 }
 
-fn folder(under: &Path) -> TempDir {
+fn new_folder(under: &Path) -> TempDir {
     tempfile::Builder::new().prefix("journal-bench-").tempdir_in(under).expect("a folder")
 }
 
@@ -141,7 +141,7 @@ fn rate(plan: &Plan) {
         let [mut ours, mut bare, mut sqlite] = [const { Sum::new() }; 3];
         let [mut to_bare, mut to_sqlite] = [const { Sum::new() }; 2];
         for _ in 0..plan.rounds {
-            let folder = folder(&plan.dir);
+            let folder = new_folder(&plan.dir);
             let mut program = program::Program::start(&plan.bin, folder.path());
             let mut session = program.session();
             let mut append = plain::Append::new(folder.path(), group);
@@ -191,7 +191,7 @@ fn pass(plan: &Plan) {
     for _ in 0..plan.rounds {
         // The rate, the median of the calls, the ninety-ninth of a hundred.
         let mut measure = |at: usize, under: &Path, per_s| {
-            let folder = folder(under);
+            let folder = new_folder(under);
             let mut program = program::Program::start(&plan.bin, folder.path());
             let mut session = program.session();
             traffic::events(&mut session, 512, Duration::from_millis(300), None);
@@ -219,7 +219,7 @@ fn pass(plan: &Plan) {
 fn reopen(plan: &Plan) {
     const OCCURRENCES: u64 = 1_000_000;
     const HELD: u64 = 60_000;
-    let folder = folder(&plan.dir);
+    let folder = new_folder(&plan.dir);
     let state = program::state_dir(folder.path());
     let mut books = books::Books::open(&state);
     for at in 0..OCCURRENCES {
@@ -243,7 +243,7 @@ fn reopen(plan: &Plan) {
     }
     let (mut full, mut empty) = (Sum::new(), Sum::new());
     for _ in 0..plan.rounds {
-        let other = folder(&plan.dir);
+        let other = new_folder(&plan.dir);
         empty.add(program::Program::start(&plan.bin, other.path()).first_answer_s());
         full.add(program::Program::start(&plan.bin, folder.path()).first_answer_s());
     }
@@ -254,7 +254,7 @@ fn reopen(plan: &Plan) {
 }
 
 fn growth(plan: &Plan) {
-    let folder = folder(&plan.dir);
+    let folder = new_folder(&plan.dir);
     let state = program::state_dir(folder.path());
     let mut books = books::Books::open(&state);
     let mut most = (0, 0);
