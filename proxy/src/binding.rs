@@ -13,7 +13,7 @@ mod session;
 pub mod settings;
 mod waiting;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
@@ -21,15 +21,14 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mcpl_codec::{Frame, Framer};
-use mcpl_policy::engine::{Fate, Load, Resolve, StoreState, Unresolved, Word as Verdict};
-use mcpl_policy::journal::WorkRow;
+use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word as Verdict};
 use mcpl_policy::{Input, Output};
 use rustix::process::Signal;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, Sleep};
 
-pub use self::core::MAX_ASKED;
-use self::core::{Core, News};
+use self::core::{Asked, Core, News};
+pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::{Offspring, Word};
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
@@ -137,20 +136,12 @@ pub struct Outcome {
     pub unreached: Option<String>,
 }
 
-/// An operator's word whose rows are being read.
-struct Asked {
-    number: u64,
-    expect: Option<u32>,
-    word: Verdict,
-}
-
 /// The binding of one producer.
 pub struct Binding {
     producer: config::Producer,
     core: Core,
     journal_wait: Duration,
     max_dead_letters: usize,
-    letters: HashMap<u64, Asked>,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
     probes: VecDeque<Probe>,
@@ -187,7 +178,6 @@ impl Binding {
             core,
             journal_wait,
             max_dead_letters,
-            letters: HashMap::new(),
             orders,
             connections: None,
             probes: VecDeque::new(),
@@ -462,11 +452,8 @@ impl Binding {
                     }
                 }
                 News::Store(store) => {
-                    if self.core.is_lost() {
-                        self.letters.clear();
-                        if let Some(session) = &mut self.session {
-                            session.revoke();
-                        }
+                    if let Some(session) = self.session.as_mut().filter(|_| self.core.is_lost()) {
+                        session.revoke();
                     }
                     self.tell(Input::Store(store));
                 }
@@ -476,7 +463,7 @@ impl Binding {
                         session.recall(&mut self.core, ticket, row.as_deref());
                     }
                 }
-                News::Letter(request, rows) => self.resolve(request, rows),
+                News::Word(resolve) => self.tell(Input::Resolve(resolve)),
             }
         }
     }
@@ -492,9 +479,7 @@ impl Binding {
                 let _ = told.send(self.core.engine.find(&event_id));
             }
             Ask::Resolve { number, expect, word, told } => {
-                if let Ok(request) = self.core.ask(number, told) {
-                    self.letters.insert(request, Asked { number, expect, word });
-                }
+                self.core.ask(Asked { number, expect, word, told });
             }
             Ask::Status(told) => {
                 let _ = told.send(Status {
@@ -505,14 +490,6 @@ impl Binding {
                 });
             }
         }
-    }
-
-    /// The rows that an operator's word is about are there: it is carried out.
-    fn resolve(&mut self, request: u64, mut rows: Vec<Option<Vec<u8>>>) {
-        let Some(Asked { number, expect, word }) = self.letters.remove(&request) else { return };
-        let text = rows.pop().flatten().map(Into::into);
-        let work = rows.pop().flatten().and_then(|row| WorkRow::decode(number, &row).ok());
-        self.tell(Input::Resolve(Box::new(Resolve { request, number, expect, word, work, text })));
     }
 }
 

@@ -122,6 +122,7 @@ fn every_public_bound_is_told_with_its_number() {
         mcpl_sidecar::cli::log::noise::LINES as usize,
         mcpl_policy::engine::MAX_JOINED,
         binding::MAX_ASKED,
+        binding::MAX_READS,
         mcpl_sidecar::journal::UNCONFIRMED_BYTES,
         mcpl_sidecar::journal::RESERVE_BYTES as usize,
         mcpl_policy::engine::RETRY_AFTER_MOST_MS as usize,

@@ -11,7 +11,6 @@ pub(crate) struct Book {
     rows: BTreeMap<(Table, u64), Vec<u8>>,
 }
 
-#[allow(dead_code)]
 impl Book {
     pub(crate) fn apply(&mut self, step: &Step) {
         for change in &step.changes {

@@ -6,8 +6,8 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mcpl_policy::engine::{Fate, Recovery, Seq, StoreState, Unresolved};
-use mcpl_policy::journal::{Spoilt, Step, Table};
+use mcpl_policy::engine::{Fate, Recovery, Resolve, Seq, StoreState, Unresolved, Word};
+use mcpl_policy::journal::{Spoilt, Step, Table, WorkRow};
 use mcpl_policy::{Engine, Settings};
 use tokio::sync::oneshot;
 use tokio::time::Sleep;
@@ -18,6 +18,9 @@ use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
 /// An operator's words that may wait at once for a binding; past it one is told to ask again.
 pub const MAX_ASKED: usize = 64;
 
+/// Retries whose receipts are being read at once; past it no more events are read.
+pub const MAX_READS: usize = 1024;
+
 /// How long after the rows could not be read they are asked for again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 
@@ -26,6 +29,14 @@ const LAST_STEPS: Duration = Duration::from_secs(5);
 
 /// An answer to an operator.
 pub(super) type Told = oneshot::Sender<Result<Fate, Unresolved>>;
+
+/// An operator's word whose rows are being read.
+pub(super) struct Asked {
+    pub(super) number: u64,
+    pub(super) expect: Option<u32>,
+    pub(super) word: Word,
+    pub(super) told: Told,
+}
 
 /// Engine, clock and journal.
 pub(super) struct Core {
@@ -37,7 +48,7 @@ pub(super) struct Core {
     /// A commit failed: what the engine holds counts no more, until it is as the journal says.
     lost: bool,
     store: StoreState,
-    asked: HashMap<u64, Told>,
+    asked: HashMap<u64, Asked>,
     /// Receipts that are being read, by the number of the reading: for this ticket of the session.
     reads: HashMap<u64, u64>,
     /// When the rows are asked for again.
@@ -106,7 +117,7 @@ impl Core {
 
     /// So much waits for the disk that no more events are to be read.
     pub(super) fn is_behind(&self) -> bool {
-        self.ledger.unconfirmed_bytes() >= UNCONFIRMED_BYTES
+        self.ledger.unconfirmed_bytes() >= UNCONFIRMED_BYTES || self.reads.len() >= MAX_READS
     }
 
     /// What the journal can take.
@@ -138,20 +149,19 @@ impl Core {
                         self.again = Some(Box::pin(tokio::time::sleep(ASK_AGAIN)));
                         continue;
                     }
-                    if !std::mem::replace(&mut self.lost, true) {
-                        tracing::error!(
-                            why,
-                            "the journal could not be written: what was not on disk counts as never accepted"
-                        );
-                        // What they asked for did not come to be: they are told that nobody answers.
-                        self.done.clear();
-                        // What was asked for is not answered any more.
-                        self.unread.extend(self.reads.drain().map(|(_, ticket)| ticket));
-                        self.asked.clear();
-                        // The rows come when something can be committed again.
-                        self.ledger.recover();
-                        return Poll::Ready(News::Store(StoreState::Gone));
-                    }
+                    self.lost = true;
+                    tracing::error!(
+                        why,
+                        "the journal could not be written: what was not on disk counts as never accepted"
+                    );
+                    // What they asked for did not come to be: they are told that nobody answers.
+                    self.done.clear();
+                    // What was asked for is not answered any more.
+                    self.unread.extend(self.reads.drain().map(|(_, ticket)| ticket));
+                    self.asked.clear();
+                    // The rows come when something can be committed again.
+                    self.ledger.recover();
+                    return Poll::Ready(News::Store(StoreState::Gone));
                 }
                 Report::State(store) => {
                     self.note(store);
@@ -166,8 +176,13 @@ impl Core {
                 },
                 Report::Rows(_) => {}
                 Report::Read { token, mut rows } => {
-                    if self.asked.contains_key(&token) {
-                        return Poll::Ready(News::Letter(token, rows));
+                    if let Some(asked) = self.asked.get(&token) {
+                        let text = rows.pop().flatten().map(Into::into);
+                        let row = rows.pop().flatten();
+                        let work = row.and_then(|row| WorkRow::decode(asked.number, &row).ok());
+                        let Asked { number, expect, word, .. } = *asked;
+                        let resolve = Resolve { request: token, number, expect, word, work, text };
+                        return Poll::Ready(News::Word(Box::new(resolve)));
                     }
                     if let Some(ticket) = self.reads.remove(&token) {
                         return Poll::Ready(News::Receipt(ticket, rows.pop().flatten()));
@@ -203,21 +218,22 @@ impl Core {
         Ok(())
     }
 
-    /// Notes an operator's word, and asks for the rows it is about. False: too many wait.
-    pub(super) fn ask(&mut self, number: u64, told: Told) -> Result<u64, Told> {
-        self.asked.retain(|_, told| !told.is_closed());
+    /// Notes an operator's word, and asks for the rows it is about. Where too many wait, or nothing can be
+    /// changed now, nobody answers.
+    pub(super) fn ask(&mut self, asked: Asked) {
+        self.asked.retain(|_, asked| !asked.told.is_closed());
         if self.asked.len() >= MAX_ASKED || self.store() == StoreState::Gone {
-            return Err(told);
+            return;
         }
         self.requests += 1;
-        self.asked.insert(self.requests, told);
+        let number = asked.number;
+        self.asked.insert(self.requests, asked);
         self.ledger.read(self.requests, vec![(Table::Work, number), (Table::Content, number)]);
-        Ok(self.requests)
     }
 
     /// An operator's word was carried out, or not; they are told once that is on disk.
     pub(super) fn resolved(&mut self, request: u64, result: Result<Fate, Unresolved>, after: Option<Seq>) {
-        let Some(told) = self.asked.remove(&request) else { return };
+        let Some(Asked { told, .. }) = self.asked.remove(&request) else { return };
         if self.lost && after.is_some() {
             // Nothing was changed: who asked is told that nobody answers.
             drop(told);
@@ -258,6 +274,9 @@ pub(super) enum News {
     Restored,
     /// A receipt that was asked for, if there is one: its row.
     Receipt(u64, Option<Vec<u8>>),
-    /// The rows an operator's word is about.
-    Letter(u64, Vec<Option<Vec<u8>>>),
+    /// An operator's word, with the rows it is about.
+    Word(Box<Resolve>),
 }
+
+#[cfg(test)]
+mod tests;
