@@ -34,6 +34,7 @@ mod shelf;
 mod stored;
 mod subject;
 mod timer;
+mod unsettled;
 mod work;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -121,9 +122,9 @@ pub struct Engine {
     /// What the journal can take.
     store: StoreState,
     /// Replies that are dealt with and not on disk.
-    unsettled: recovery::Waiting,
+    unsettled: unsettled::Waiting,
     /// Write-throughs that the host accepted, of which that is not on disk.
-    told: VecDeque<recovery::Told>,
+    told: VecDeque<unsettled::Told>,
     /// The newest step that is known to be on disk.
     durable: Seq,
     /// Everything held has a reason to go.

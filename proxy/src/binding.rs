@@ -8,6 +8,7 @@ mod clock;
 mod core;
 mod link;
 mod offspring;
+mod order;
 mod probe;
 mod session;
 pub mod settings;
@@ -21,16 +22,16 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use mcpl_codec::{Frame, Framer};
-use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word as Verdict};
 use mcpl_policy::{Input, Output};
 use rustix::process::Signal;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
 use self::core::{Asked, Core, News};
 pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::{Offspring, Word};
+pub use self::order::{Ask, Order, Status};
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::probe::{Probe, Said};
 use self::session::{Reached, Retired, Session};
@@ -43,64 +44,6 @@ use crate::transport::dial::{Address, dial};
 
 /// How long a drain may take before what is left stays behind.
 const DRAIN: Duration = Duration::from_secs(5);
-
-/// What a binding is told.
-#[derive(Debug)]
-pub enum Order {
-    /// New settings, from the next event on; the rest for new sessions.
-    Settings(Box<config::Producer>),
-    /// Give the host what is held, then stop.
-    Drain,
-    /// Pass a signal on to the child (contract 1: `wrap`).
-    Signal(i32),
-    /// Give the host what is held and pass a signal on to the child, whose end ends it all; without a child
-    /// as [`Order::Drain`].
-    End(i32),
-    /// Stop now.
-    Stop,
-    /// An operator asks.
-    Ask(Ask),
-}
-
-/// What an operator asks of a binding (contract 9.3, 10.3).
-#[derive(Debug)]
-pub enum Ask {
-    /// Give the host what is held.
-    Flush(oneshot::Sender<()>),
-    /// The number of an occurrence that is held or remembered, by its `eventId`.
-    Find {
-        /// The `eventId`.
-        event_id: String,
-        /// Told the number, if there is one.
-        told: oneshot::Sender<Option<u64>>,
-    },
-    /// Settle, drop or send again what only an operator can.
-    Resolve {
-        /// The occurrence.
-        number: u64,
-        /// The revision it was seen at; `None`: whichever it is.
-        expect: Option<u32>,
-        /// What is said of it.
-        word: Verdict,
-        /// Told once it is on disk; dropped where too many wait.
-        told: oneshot::Sender<Result<Fate, Unresolved>>,
-    },
-    /// How it stands.
-    Status(oneshot::Sender<Status>),
-}
-
-/// How a binding stands.
-#[derive(Clone, Debug)]
-pub struct Status {
-    /// A host is connected.
-    pub session: bool,
-    /// Where that host is.
-    pub host: Option<String>,
-    /// What the engine holds.
-    pub load: Load,
-    /// What the journal can take.
-    pub store: StoreState,
-}
 
 /// What a binding is served on, beside its producer's configuration.
 #[derive(Debug)]

@@ -1,22 +1,22 @@
 //! An engine from its rows: at the start, and after a failed commit (contract 9.1).
 
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use bytes::Bytes;
 use foldhash::quality::FixedState;
 use mcpl_codec::digest::Digester;
-use mcpl_codec::{Digest, DigestKey, Event, digest};
+use mcpl_codec::{DigestKey, Event, digest};
 
 use super::Engine;
-use super::input::{HostReply, StoreState};
+use super::input::StoreState;
 use super::letters::Letters;
 use super::order::Order;
-use super::out::{Out, Superseded};
-use super::output::{Answer, Outcome, Output, Seq};
+use super::out::Out;
+use super::output::{Answer, Output, Seq};
 use super::receipt::Receipts;
 use super::record;
 use super::stored;
-use super::subject::{History, SubjectKey, Subjects};
+use super::subject::{SubjectKey, Subjects};
 use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
@@ -80,35 +80,6 @@ impl Recovery {
         Ok(())
     }
 }
-
-/// A reply that is dealt with, but not on disk.
-#[derive(Debug)]
-pub(super) struct Unsettled {
-    step: Seq,
-    number: u64,
-    occurrence: u64,
-    superseded: Option<Superseded>,
-    reply: HostReply,
-}
-
-/// A write-through that the host accepted, of which that is not on disk.
-#[derive(Debug)]
-pub(super) struct Told {
-    step: Seq,
-    event: Box<Event>,
-    fingerprint: u128,
-    digest: Digest,
-    outcome: Option<Outcome>,
-    prior: Option<Box<str>>,
-    arrived: u64,
-    /// The number of its subject.
-    subject: Option<u64>,
-    /// The host's words.
-    text: Bytes,
-}
-
-/// Replies that are remembered until they are on disk, at most; past it the oldest would be in doubt.
-const MAX_UNSETTLED: usize = 4096;
 
 impl Engine {
     /// The engine that these rows are of; an empty journal gives a new one. Every age goes on from where it
@@ -229,80 +200,6 @@ impl Engine {
         Ok(())
     }
 
-    /// The journal takes something again: replies that came meanwhile are dealt with.
-    pub(super) fn settle_noted(&mut self) {
-        let step = self.seq + u64::from(!self.stepped);
-        let mut noted = Vec::new();
-        for reply in self.unsettled.iter_mut().filter(|reply| self.outs.contains_key(&reply.number)) {
-            reply.step = step;
-            noted.push((reply.number, reply.reply.clone()));
-        }
-        for (number, reply) in noted {
-            self.on_reply(number, &reply);
-        }
-    }
-
-    /// A write-through was accepted; that is remembered until it is on disk.
-    pub(super) fn note_told(&mut self, work: &Work, text: &Bytes) {
-        if self.told.len() >= MAX_UNSETTLED {
-            self.told.pop_front();
-        }
-        let subject = work.subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
-        self.told.push_back(Told {
-            step: self.seq + u64::from(!self.stepped),
-            event: work.event.clone(),
-            fingerprint: work.fingerprint,
-            digest: work.digest,
-            outcome: work.outcome,
-            prior: work.prior.clone(),
-            arrived: work.arrived,
-            subject,
-            text: text.clone(),
-        });
-    }
-
-    /// The host has what this says, whatever the rows say: it is remembered, and what it displaced has ended.
-    fn tell_again(&mut self, told: Told) {
-        let known = told.subject.and_then(|number| self.subjects.numbered(number));
-        let most = self.settings.coalesce.max_subjects;
-        let subject = known.or_else(|| {
-            let coalesced = told.event.coalesce.is_some();
-            let found = if coalesced { self.subjects.find(&told.event) } else { None };
-            found.or_else(|| {
-                coalesced.then(|| self.subjects.track(&told.event, History::Unknown, most)).flatten()
-            })
-        });
-        self.set_history(subject, History::Some);
-        let number = self.admit(Some(told.fingerprint), told.digest);
-        let admitted = record::Admitted {
-            number,
-            event: &told.event,
-            digest: told.digest,
-            admitted_ms: self.now.mono_ms,
-            outcome: told.outcome,
-            prior: told.prior.clone(),
-        };
-        self.keep_receipt(admitted, Some(told.text.clone()), Fate::Delivered);
-        let fate = if told.outcome == Some(Outcome::Noted) { Fate::Withdrawn } else { Fate::Replaced };
-        self.overtake(subject, told.arrived, &fate);
-        if let Some(id) = subject {
-            self.subjects.settle(id);
-        }
-        let step = self.step();
-        self.told.push_back(Told { step, ..told });
-    }
-
-    /// A reply is dealt with; it is remembered until that is on disk.
-    pub(super) fn note_reply(&mut self, number: u64, reply: &HostReply) {
-        let Some(out) = self.outs.get(&number) else { return };
-        if self.unsettled.len() >= MAX_UNSETTLED {
-            self.unsettled.pop_front();
-        }
-        let (step, occurrence) = (self.seq + u64::from(!self.stepped), out.occurrence);
-        let superseded = out.superseded.clone();
-        self.unsettled.push_back(Unsettled { step, number, occurrence, superseded, reply: reply.clone() });
-    }
-
     /// Takes back subjects and work.
     fn refill(
         &mut self,
@@ -410,6 +307,3 @@ pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) ->
         touched: false,
     }
 }
-
-/// Replies that wait, oldest first.
-pub(super) type Waiting = VecDeque<Unsettled>;

@@ -1,0 +1,64 @@
+//! What a binding is told and asked, by the program and by an operator (contract 9.3, 10.3).
+
+use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word};
+use tokio::sync::oneshot;
+
+use crate::config;
+
+/// What a binding is told.
+#[derive(Debug)]
+pub enum Order {
+    /// New settings, from the next event on; the rest for new sessions.
+    Settings(Box<config::Producer>),
+    /// Give the host what is held, then stop.
+    Drain,
+    /// Pass a signal on to the child (contract 1: `wrap`).
+    Signal(i32),
+    /// Give the host what is held and pass a signal on to the child, whose end ends it all; without a child
+    /// as [`Order::Drain`].
+    End(i32),
+    /// Stop now.
+    Stop,
+    /// An operator asks.
+    Ask(Ask),
+}
+
+/// What an operator asks of a binding (contract 9.3, 10.3).
+#[derive(Debug)]
+pub enum Ask {
+    /// Give the host what is held.
+    Flush(oneshot::Sender<()>),
+    /// The number of an occurrence that is held or remembered, by its `eventId`.
+    Find {
+        /// The `eventId`.
+        event_id: String,
+        /// Told the number, if there is one.
+        told: oneshot::Sender<Option<u64>>,
+    },
+    /// Settle, drop or send again what only an operator can.
+    Resolve {
+        /// The occurrence.
+        number: u64,
+        /// The revision it was seen at; `None`: whichever it is.
+        expect: Option<u32>,
+        /// What is said of it.
+        word: Word,
+        /// Told once it is on disk; dropped where too many wait.
+        told: oneshot::Sender<Result<Fate, Unresolved>>,
+    },
+    /// How it stands.
+    Status(oneshot::Sender<Status>),
+}
+
+/// How a binding stands.
+#[derive(Clone, Debug)]
+pub struct Status {
+    /// A host is connected.
+    pub session: bool,
+    /// Where that host is.
+    pub host: Option<String>,
+    /// What the engine holds.
+    pub load: Load,
+    /// What the journal can take.
+    pub store: StoreState,
+}
