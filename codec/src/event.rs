@@ -10,6 +10,7 @@ mod coalesce;
 mod content;
 mod merge;
 mod parse;
+mod render;
 
 pub use coalesce::{Coalesce, Fault, MAX_DATA_BYTES, MAX_KEY_BYTES};
 pub use content::ContentShape;
@@ -167,6 +168,19 @@ impl Event {
     #[must_use]
     pub fn merged(older: &Self, newer: &Self) -> Self {
         merge::merged(older, newer)
+    }
+
+    /// What a producer is handed back of a notice of its (contract 6.5): the raw JSON object of the `eventId`, the
+    /// `timestamp` and, where there is one, the `data` of its `coalesce`, each byte for byte as it was sent.
+    pub fn notice(&self) -> Vec<u8> {
+        render::notice(self)
+    }
+
+    /// What a batch becomes whose newest notice this is: this event with raw JSON `content` and a raw JSON
+    /// string `timestamp` (contract 6.5).
+    #[must_use]
+    pub fn rendered(&self, content: &[u8], timestamp: &[u8]) -> Self {
+        render::rendered(self, content, timestamp)
     }
 
     /// What a coalesced event lacks of the shape that it must have (contract 5): a non-empty `eventId`, a

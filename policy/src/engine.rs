@@ -46,7 +46,8 @@ use slotmap::SlotMap;
 
 pub use admit::MAX_JOINED;
 pub use input::{
-    Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Stance, StoreState, Taught, Ticket,
+    Arrival, ChannelFact, GrantFact, Host, HostReply, Input, Phase, Rendering, Stance, StoreState, Taught,
+    Ticket,
 };
 pub use letters::{Resolve, Unresolved, Word};
 pub use out::ANSWER_MS;
@@ -223,6 +224,7 @@ impl Engine {
                 self.pump();
             }
             Input::Resolve(resolve) => self.on_resolve(&resolve),
+            Input::Rendered(..) => {}
             Input::HandedOver(number) => self.on_handed(number),
             Input::Written(number) => self.on_written(number),
             Input::Taught(taught, learned) => self.on_taught(&taught, learned),

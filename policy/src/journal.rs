@@ -3,19 +3,21 @@
 //! The engine says what a step changes; the driver puts it on disk, whole or not at all, and tells the engine's
 //! gated outputs to go. To the store a row is opaque bytes under a table and a number; what they mean is here.
 //!
-//! Numbers are below 2^44. An admitted occurrence has one number for life, in [`Table::Work`],
+//! Numbers of occurrences and subjects are below 2^44, those of notices below 2^50. An admitted occurrence has one number for life, in [`Table::Work`],
 //! [`Table::Content`] and [`Table::Receipt`]; a number is never given twice.
 
 mod meta;
+mod notice;
 mod receipt;
 mod subject;
 mod wire;
 mod work;
 
 pub use meta::MetaRow;
+pub use notice::{MAX_NOTICES, NoticeRow};
 pub use receipt::ReceiptRow;
 pub use subject::{HistoryRow, SubjectRow};
-pub use work::{Place, WorkRow};
+pub use work::{BatchRow, Place, WorkRow};
 
 use crate::engine::Seq;
 
@@ -33,13 +35,16 @@ pub enum Table {
     Content,
     /// What is known to have been read of a subject.
     Subject,
+    /// What a pending batch keeps of one of its notices (contract 6.5).
+    Notice,
     /// What an occurrence was answered, and how it ended.
     Receipt,
 }
 
 impl Table {
     /// Every table, in the order in which rows are to be read back.
-    pub const ALL: [Self; 5] = [Self::Meta, Self::Subject, Self::Content, Self::Work, Self::Receipt];
+    pub const ALL: [Self; 6] =
+        [Self::Meta, Self::Subject, Self::Content, Self::Notice, Self::Work, Self::Receipt];
 
     /// Its name.
     pub fn as_str(self) -> &'static str {
@@ -48,6 +53,7 @@ impl Table {
             Self::Work => "work",
             Self::Content => "content",
             Self::Subject => "subject",
+            Self::Notice => "notice",
             Self::Receipt => "receipt",
         }
     }
@@ -77,6 +83,15 @@ pub enum Change {
         /// The table.
         table: Table,
         /// The first number that stays.
+        below: u64,
+    },
+    /// There is no row of these numbers any more; there may have been none.
+    Clear {
+        /// The table.
+        table: Table,
+        /// The first number that goes.
+        from: u64,
+        /// The first number after it that stays.
         below: u64,
     },
 }

@@ -71,6 +71,8 @@ pub struct CoalesceSettings {
     pub max_held_bytes: u64,
     /// How long an admitted occurrence is remembered.
     pub retry_window_ms: u64,
+    /// A batch that is not rendered in this long becomes its fallback.
+    pub render_timeout_ms: u64,
 }
 
 /// When the sidecar coalesces (contract 4.3).
@@ -112,6 +114,7 @@ impl Default for Settings {
                 max_subjects: 65_536,
                 max_held_bytes: 64 << 20,
                 retry_window_ms: 3_600_000,
+                render_timeout_ms: 5_000,
             },
             limits: LimitSettings { rate_per_s: 0.0, burst: 0, channel_rate_per_s: 0.0, channel_burst: 0 },
             forward_rate_per_s: 0.0,

@@ -124,6 +124,20 @@ pub struct HostReply {
     pub error: bool,
 }
 
+/// A producer's answer to a `push/render` of ours (contract 6.5).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Rendering {
+    /// It rendered.
+    Content {
+        /// The raw `content`.
+        content: Bytes,
+        /// The raw string of its `timestamp`, or else of the time it came.
+        timestamp: Bytes,
+    },
+    /// It could not, or its answer has no content.
+    Failed,
+}
+
 /// What a channel became (contract 5).
 #[derive(Clone, Debug)]
 pub enum ChannelFact {
@@ -199,6 +213,8 @@ pub enum Input {
     Event(Arrival),
     /// The host answered forward `.0`.
     Replied(u64, HostReply),
+    /// The producer answered render `.0`.
+    Rendered(u64, Rendering),
     /// The first byte of forward `.0` was handed to the transport.
     HandedOver(u64),
     /// The last byte of forward `.0` was.

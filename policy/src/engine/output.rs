@@ -106,6 +106,16 @@ pub enum Output {
         /// Not before this step is durable.
         after: Option<Seq>,
     },
+    /// Ask the producer to render a batch: a `push/render` request of ours (contract 6.5). How it went is told
+    /// by [`Input::Rendered`](super::Input::Rendered), if at all: there is a timer here.
+    Render {
+        /// Its number, for `Rendered`.
+        number: u64,
+        /// The raw `params`.
+        params: Bytes,
+        /// Not before this step is durable.
+        after: Option<Seq>,
+    },
     /// An accepted occurrence ended.
     Ended {
         /// Its `eventId`.

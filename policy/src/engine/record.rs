@@ -181,7 +181,7 @@ pub(super) fn row(work: &Work, subject: Option<u64>) -> WorkRow {
         fate: work.fate(),
         revision: work.revision,
         place: match work.role {
-            Role::Occupant { batch } => Place::Occupant { batch },
+            Role::Occupant { .. } => Place::Plain,
             Role::Fixed => Place::Fixed,
             Role::Stored => Place::Stored,
         },

@@ -60,6 +60,7 @@ impl Recovery {
             Table::Content => {
                 self.texts.insert(id, Bytes::copy_from_slice(row));
             }
+            Table::Notice => {}
             Table::Work => self.works.push((id, WorkRow::decode(id, row)?)),
             Table::Receipt => {
                 let row = ReceiptRow::decode(id, row)?;
@@ -276,7 +277,8 @@ pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) ->
         event: Box::new(event),
         subject: None,
         role: match row.place {
-            Place::Occupant { batch } => Role::Occupant { batch },
+            Place::Plain | Place::Rendered => Role::Occupant { batch: false },
+            Place::Batch(_) => Role::Occupant { batch: true },
             Place::Fixed => Role::Fixed,
             Place::Stored => Role::Stored,
         },

@@ -11,15 +11,25 @@ use crate::fate::Fate;
 /// What an occurrence is to its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// The unread one that a newer one replaces; `batch`: notices stand behind it.
-    Occupant {
-        /// Contract 6.5.
-        batch: bool,
-    },
+    /// The unread one that a newer one replaces.
+    Plain,
+    /// The fallback of a batch that is not rendered yet (contract 6.5).
+    Batch(BatchRow),
+    /// What a batch became: rendered content, or its fallback from when its render began. No notice replaces it.
+    Rendered,
     /// Nothing replaces it.
     Fixed,
     /// It was not coalesced, and is kept in order of its channel (contract 13.2).
     Stored,
+}
+
+/// A batch that is not rendered yet; its notices are rows of [`Table::Notice`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchRow {
+    /// What its notices know it by: the number of the first one.
+    pub id: u64,
+    /// How many notices there were; the newest of them are kept.
+    pub total: u64,
 }
 
 /// A row of [`Table::Work`]; its text is the row of [`Table::Content`] with its number.
@@ -70,16 +80,20 @@ impl WorkRow {
     pub fn encode(&self) -> Vec<u8> {
         let mut row = Writer::new(80);
         let place = match self.place {
-            Place::Occupant { batch: false } => 0,
-            Place::Occupant { batch: true } => 1,
+            Place::Plain => 0,
+            Place::Batch(_) => 1,
             Place::Fixed => 2,
             Place::Stored => 3,
+            Place::Rendered => 4,
         };
         let flags = place
-            | u64::from(self.lane == Lane::Channel) << 2
-            | u64::from(self.doubtful) << 3
-            | u64::from(self.due) << 4;
+            | u64::from(self.lane == Lane::Channel) << 3
+            | u64::from(self.doubtful) << 4
+            | u64::from(self.due) << 5;
         row.number(flags);
+        if let Place::Batch(batch) = self.place {
+            row.number(batch.id).number(batch.total);
+        }
         self.fate.encode(row.bytes());
         row.number(u64::from(self.revision)).number(self.subject.map_or(0, |subject| subject + 1));
         row.number(self.order).number(self.arrived).number(self.first_ms);
@@ -104,13 +118,15 @@ impl WorkRow {
         let mut row = Reader::new(row);
         let mut read = || {
             let flags = row.number()?;
-            let place = match flags & 3 {
-                0 => Place::Occupant { batch: false },
-                1 => Place::Occupant { batch: true },
+            let place = match flags & 7 {
+                0 => Place::Plain,
+                1 => Place::Batch(BatchRow { id: row.number()?, total: row.number()? }),
                 2 => Place::Fixed,
-                _ => Place::Stored,
+                3 => Place::Stored,
+                4 => Place::Rendered,
+                _ => return None,
             };
-            let lane = if flags & 4 == 0 { Lane::Push } else { Lane::Channel };
+            let lane = if flags & 8 == 0 { Lane::Push } else { Lane::Channel };
             let (fate, length) = Fate::decode(row.rest())?;
             row.take(length as u64)?;
             let revision = row.small()?;
@@ -134,8 +150,8 @@ impl WorkRow {
             };
             let (prior, event_id) = (text()?, text()?);
             row.end()?;
-            let (doubtful, due) = (flags & 8 != 0, flags & 16 != 0);
-            (flags < 32).then_some(Self {
+            let (doubtful, due) = (flags & 16 != 0, flags & 32 != 0);
+            (flags < 64).then_some(Self {
                 lane,
                 fate,
                 revision,

@@ -24,6 +24,9 @@ impl Book {
                 Change::Forget { table, below } => {
                     self.rows.retain(|(other, id), _| other != table || id >= below);
                 }
+                Change::Clear { table, from, below } => {
+                    self.rows.retain(|(other, id), _| other != table || !(from..below).contains(&id));
+                }
             }
         }
     }

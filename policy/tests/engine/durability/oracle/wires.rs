@@ -21,7 +21,7 @@ impl Oracle {
     /// an operator or a doubt has it sent all the same.
     pub(in super::super) fn made(&self, number: u64, row: &WorkRow) {
         let one = &self.all[&number];
-        let replaceable = matches!(row.place, Place::Occupant { .. });
+        let replaceable = matches!(row.place, Place::Plain | Place::Batch(_) | Place::Rendered);
         if !replaceable || row.doubtful || one.renewed {
             return;
         }
