@@ -16,6 +16,7 @@
 
 mod admit;
 mod aside;
+mod batch;
 mod expiry;
 mod handover;
 mod hold;
@@ -28,6 +29,7 @@ mod receipt;
 mod record;
 mod recovery;
 mod release;
+mod render;
 mod session;
 mod settle;
 mod shelf;
@@ -53,6 +55,7 @@ pub use letters::{Resolve, Unresolved, Word};
 pub use out::ANSWER_MS;
 pub use output::{Answer, Fate, Outcome, Output, Seq};
 pub use recovery::Recovery;
+pub use render::MAX_RENDERS;
 pub use session::MAX_RUNNING;
 pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS, RETRY_AFTER_MOST_MS};
 
@@ -60,6 +63,7 @@ use self::letters::Letters;
 use self::order::Order;
 use self::out::Out;
 use self::receipt::Receipts;
+use self::render::{Answered, Render};
 use self::session::Session;
 use self::stored::Queues;
 use self::subject::{SubjectKey, Subjects};
@@ -79,6 +83,8 @@ pub struct Load {
     pub held_bytes: u64,
     /// Forwards the host has not answered.
     pub out: usize,
+    /// Renders the producer has not answered.
+    pub rendering: usize,
     /// Subjects tracked.
     pub subjects: usize,
     /// Occurrences remembered.
@@ -112,6 +118,10 @@ pub struct Engine {
     throughs: HashMap<u128, WorkKey, FixedState>,
     outs: BTreeMap<u64, Out>,
     next_forward: u64,
+    renders: BTreeMap<u64, Render>,
+    next_render: u64,
+    /// Answers to renders that are dealt with and not on disk.
+    rendered: VecDeque<Answered>,
     limits: Limits,
     pace: Pace,
     pace_timer_ms: Option<u64>,
@@ -171,6 +181,9 @@ impl Engine {
             throughs: HashMap::with_hasher(FixedState::with_seed(seed)),
             outs: BTreeMap::new(),
             next_forward: 0,
+            renders: BTreeMap::new(),
+            next_render: 0,
+            rendered: VecDeque::new(),
             limits,
             pace,
             pace_timer_ms: None,
@@ -220,11 +233,12 @@ impl Engine {
                 let before = std::mem::replace(&mut self.store, store);
                 if before == StoreState::Gone && store != StoreState::Gone {
                     self.settle_noted();
+                    self.settle_rendered();
                 }
                 self.pump();
             }
             Input::Resolve(resolve) => self.on_resolve(&resolve),
-            Input::Rendered(..) => {}
+            Input::Rendered(number, rendering) => self.on_rendered(number, rendering),
             Input::HandedOver(number) => self.on_handed(number),
             Input::Written(number) => self.on_written(number),
             Input::Taught(taught, learned) => self.on_taught(&taught, learned),
@@ -262,6 +276,7 @@ impl Engine {
             held: self.count_held(),
             held_bytes: self.held_bytes,
             out: self.outs.len(),
+            rendering: self.renders.len(),
             subjects: self.subjects.len(),
             receipts: self.receipts.len(),
             receipt_bytes: self.receipts.memory_bytes(),
@@ -294,6 +309,7 @@ impl Engine {
                 Timer::Retry(key) => self.on_retry(key, set_for),
                 Timer::Expiry(key) => self.on_expiry(key, set_for),
                 Timer::Answer(number) => self.on_unanswered(number, set_for),
+                Timer::Render(number) => self.on_render_time(number, set_for),
                 Timer::PolicyWait => self.unpark(|_| true),
                 Timer::Pace => self.pace_timer_ms = None,
                 Timer::Prune => self.on_prune(set_for),
@@ -337,16 +353,17 @@ impl Engine {
     }
 
     fn sweep_timers(&mut self) {
-        if self.timers.len() > 4 * (self.works.len() + self.outs.len()) + 1024 {
+        if self.timers.len() > 4 * (self.works.len() + self.outs.len() + self.renders.len()) + 1024 {
             let (works, outs, pace) = (&self.works, &self.outs, self.pace_timer_ms);
             let wait_ms = self.settings.host.policy_wait_ms;
-            let prune = self.prune_timer_ms;
+            let (prune, renders) = (self.prune_timer_ms, &self.renders);
             let policy = self.session.as_ref().map(|session| session.began_ms + wait_ms);
             self.timers.sweep(|at, timer| match timer {
                 Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
                 Timer::Expiry(key) => works.get(key).is_some_and(|work| work.expiry_timer_ms == Some(at)),
                 Timer::Retry(key) => works.get(key).is_some_and(|work| work.retry_timer_ms == Some(at)),
                 Timer::Answer(number) => outs.get(&number).is_some_and(|out| out.timer_ms == Some(at)),
+                Timer::Render(number) => renders.get(&number).is_some_and(|render| render.timer_ms == at),
                 Timer::PolicyWait => policy == Some(at),
                 Timer::Pace => pace == Some(at),
                 Timer::Prune => prune == Some(at),

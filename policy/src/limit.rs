@@ -147,6 +147,20 @@ impl Pace {
         }
     }
 
+    /// Forwards that may go at once, at most.
+    pub fn most(&self) -> usize {
+        if self.bucket.is_some() { (self.rate_per_s.ceil() as usize).max(1) } else { usize::MAX }
+    }
+
+    /// As [`Pace::take`], and takes nothing.
+    pub fn look(&mut self, now_ms: u64) -> Result<(), u64> {
+        let Some(bucket) = &self.bucket else { return Ok(()) };
+        let level = bucket.level();
+        let looked = bucket.take(now_ms);
+        bucket.restore(level);
+        looked
+    }
+
     /// Takes a token for one forward at `now_ms`.
     ///
     /// `Err` is the time to wait in milliseconds, at least 1; nothing was taken then.

@@ -123,13 +123,13 @@ impl Engine {
     }
 
     /// Contract 5: the profile says that the host dies of such content.
-    fn is_deadly(&self, event: &Event) -> bool {
+    pub(super) fn is_deadly(&self, event: &Event) -> bool {
         self.session.as_ref().is_some_and(|session| session.host.dies_of_malformed)
             && event.shape != ContentShape::Blocks
     }
 
     /// The limit, where the content is over it (contract 8.7).
-    fn over_size(&self, event: &Event) -> Option<u64> {
+    pub(super) fn over_size(&self, event: &Event) -> Option<u64> {
         let ours = Some(self.settings.max_content_bytes).filter(|&limit| limit > 0);
         let hosts = self.session.as_ref().and_then(|session| session.host.max_content_bytes);
         let limit = match (ours, hosts) {

@@ -2,9 +2,11 @@
 //! (contract 5, 7.4).
 
 use super::Engine;
+use super::out::Out;
 use super::output::Fate;
 use super::subject::SubjectKey;
-use super::work::{Stage, Work, WorkKey};
+use super::work::{Role, Stage, Work, WorkKey};
+use crate::journal::{Change, Table};
 
 impl Engine {
     /// Sets an unread occupant aside while a write-through that displaces it waits for its verdict.
@@ -13,25 +15,30 @@ impl Engine {
         let Some(work) = self.works.get_mut(key) else { return };
         work.stage = Stage::Aside { due: work.stage != Stage::Held };
         let Some(id) = work.subject else { return };
-        if let Some(subject) = self.subjects.get_mut(id)
-            && subject.occupant == Some(key)
-        {
-            subject.occupant = None;
+        if let Some(subject) = self.subjects.get_mut(id) {
+            subject.unseat(key);
         }
         self.unblock(id);
     }
 
     /// The occurrence that arrived as number `arrived` is accepted, not merely written through: what is
     /// unread of its subject and older ends as `fate`, and what is out and older is not tried again.
-    pub(super) fn overtake(&mut self, subject: Option<SubjectKey>, arrived: u64, fate: &Fate) {
+    ///
+    /// A `notice` is not the whole of its subject's state: what was rendered stays, and what was pending and is
+    /// set aside joins its batch (contract 6.5).
+    pub(super) fn overtake(&mut self, subject: Option<SubjectKey>, arrived: u64, fate: &Fate, notice: bool) {
         let Some(id) = subject else { return };
         let Some(subject) = self.subjects.get(id) else { return };
         let (occupant, many) = (subject.occupant, subject.out + subject.works > 1);
+        let rendered = if notice { Vec::new() } else { subject.rendered.clone() };
         let works = &self.works;
         let is_older = |key: WorkKey| works.get(key).is_some_and(|work| work.arrived < arrived);
         if subject.out > 0 {
             let (step, by) = (self.seq + u64::from(!self.stepped), self.admitting);
-            for out in self.outs.values_mut().filter(|out| out.subject == Some(id) && is_older(out.work)) {
+            let stays =
+                |key: WorkKey| notice && works.get(key).is_some_and(|work| work.role == Role::Rendered);
+            let older = |out: &&mut Out| out.subject == Some(id) && is_older(out.work) && !stays(out.work);
+            for out in self.outs.values_mut().filter(older) {
                 out.supersede(fate, step, by);
             }
         }
@@ -40,11 +47,51 @@ impl Engine {
             occupant
                 .filter(|&key| is_older(key) && works.get(key).is_some_and(|work| work.through.is_none())),
         );
+        older.extend(rendered);
         older.retain(|&key| is_older(key));
+        if notice && let Some(occupant) = occupant {
+            let pending = |key: &WorkKey| works.get(*key).is_some_and(Work::is_pending);
+            let (batches, others) = older.into_iter().partition(pending);
+            older = others;
+            for key in batches {
+                self.absorb(occupant, key);
+            }
+        }
+        let works = &self.works;
         older.sort_by_key(|&key| works.get(key).map(|work| work.arrived));
         for key in older {
             self.end(key, fate.clone());
         }
+    }
+
+    /// The notices of an older batch join a newer one of their subject, where that is one; it ends as replaced.
+    fn absorb(&mut self, newer: WorkKey, older: WorkKey) {
+        if newer == older || !self.works.get(newer).is_some_and(Work::is_pending) {
+            return;
+        }
+        let Some(Role::Pending(batch)) =
+            self.works.get_mut(older).map(|work| std::mem::replace(&mut work.role, Role::Plain))
+        else {
+            return;
+        };
+        self.changes.push(batch.clear());
+        let freed = batch.bytes();
+        if let Some(work) = self.works.get_mut(newer)
+            && let Role::Pending(into) = &mut work.role
+        {
+            let before = into.bytes();
+            into.absorb(*batch);
+            self.held_bytes = self.held_bytes + into.bytes() - before;
+            let rows = into.rows().map(|(id, row)| Change::Put { table: Table::Notice, id, row });
+            self.changes.extend(rows);
+            self.admitting = work.number;
+        }
+        if let Some(work) = self.works.get(older) {
+            // What it counts for from here on is its fallback alone.
+            self.held_bytes = self.held_bytes + work.bytes() - freed;
+        }
+        self.touch(newer);
+        self.end(older, Fate::Replaced);
     }
 
     /// The accepted occurrence that is unread of a subject, set aside or not.
@@ -80,16 +127,23 @@ impl Engine {
             return;
         }
         let channel = work.channel().map(str::to_owned);
-        if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
-            let newer = subject.occupant.and_then(|other| self.works.get(other));
-            if let Some(newer) = newer.filter(|other| other.arrived > arrived) {
-                self.admitting = newer.number;
+        let (batch, rendered) = (work.is_pending(), work.role == Role::Rendered);
+        let occupant = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
+        let newer = occupant.and_then(|key| Some((key, self.works.get(key)?)));
+        if let Some((newer, other)) = newer.filter(|(_, other)| other.arrived > arrived) {
+            if batch && other.is_pending() {
+                return self.absorb(newer, key);
+            }
+            if !(rendered && other.is_pending()) {
+                self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }
-            subject.occupant = Some(key);
         }
         if let Some(work) = self.works.get_mut(key) {
             work.stage = Stage::Held;
+            if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
+                subject.seat(key, &work.role);
+            }
         }
         if let Some(channel) = channel {
             self.order.hold(&channel, place, key);
@@ -109,6 +163,7 @@ impl Engine {
             .values()
             .filter_map(|&key| Some((key, self.works.get(key)?)))
             .filter(|(_, other)| other.subject == Some(id) && other.arrived > work.arrived)
+            .filter(|(_, other)| work.role == Role::Plain || !other.is_notice())
             .filter(|(_, other)| {
                 let displaced = other.through.as_ref().map(|through| through.displaced);
                 displaced.is_some_and(|key| key.is_none_or(|key| !self.works.contains_key(key)))

@@ -4,7 +4,7 @@ use super::Engine;
 use super::input::{Stance, StoreState};
 use super::out::Out;
 use super::output::{Fate, Output};
-use super::subject::SubjectKey;
+use super::subject::{Subject, SubjectKey};
 use super::timer::Timer;
 use super::work::{Stage, Work, WorkKey};
 use crate::admission::Standing;
@@ -13,10 +13,16 @@ impl Engine {
     /// What waited first for an answer of its subject may be tried again, if none is out; the next one goes
     /// when that one has gone, or cannot.
     pub(super) fn unblock(&mut self, id: SubjectKey) {
+        let works = &self.works;
         let Some(subject) = self.subjects.get_mut(id) else { return };
+        // A batch is rendered after what was rendered before it (contract 6.5).
+        let rendered = !subject.rendered.is_empty();
+        let may = |key: WorkKey| !rendered || works.get(key).is_none_or(|work| !work.is_pending());
         if subject.blocking.is_none()
-            && let Some((_, key)) = subject.behind.pop_first()
+            && let Some((place, key)) =
+                subject.behind.iter().map(|(&at, &key)| (at, key)).find(|at| may(at.1))
         {
+            subject.behind.remove(&place);
             self.make_ready(key);
         }
     }
@@ -44,6 +50,7 @@ impl Engine {
         if session.host.stance == Stance::Apart || session.congested || self.store == StoreState::Gone {
             return;
         }
+        self.start_renders();
         // Once the host or the pace takes no more, only what goes all the same is looked at.
         let mut full = false;
         let mut from = 0;
@@ -90,11 +97,7 @@ impl Engine {
                 continue;
             }
             if !forced && let Err(wait_ms) = self.pace.take(self.now.mono_ms) {
-                let at = self.now.mono_ms + wait_ms;
-                if self.pace_timer_ms.is_none_or(|set| at < set) {
-                    self.pace_timer_ms = Some(at);
-                    self.timers.set(at, Timer::Pace);
-                }
+                self.await_pace(wait_ms);
                 full = true;
                 continue;
             }
@@ -102,10 +105,22 @@ impl Engine {
         }
     }
 
+    /// Sees to it that the pace is asked again once it has room.
+    pub(super) fn await_pace(&mut self, wait_ms: u64) {
+        let at = self.now.mono_ms + wait_ms;
+        if self.pace_timer_ms.is_none_or(|set| at < set) {
+            self.pace_timer_ms = Some(at);
+            self.timers.set(at, Timer::Pace);
+        }
+    }
+
     /// What keeps a piece of work back that has a reason to go.
-    fn hindrance(&self, work: &Work) -> Option<Stage> {
+    pub(super) fn hindrance(&self, work: &Work) -> Option<Stage> {
         let subject = work.subject.and_then(|id| self.subjects.get(id));
-        if subject.is_some_and(|subject| subject.blocking.is_some()) || !self.is_first_of_queue(work) {
+        let waits = |subject: &Subject| {
+            subject.blocking.is_some() || (work.is_pending() && !subject.rendered.is_empty())
+        };
+        if subject.is_some_and(waits) || !self.is_first_of_queue(work) {
             return Some(Stage::Behind);
         }
         if work.not_before_ms > self.now.mono_ms {
@@ -124,7 +139,7 @@ impl Engine {
         (work.stuck || !admissible).then_some(Stage::Parked)
     }
 
-    fn hinder(&mut self, key: WorkKey, stage: Stage) {
+    pub(super) fn hinder(&mut self, key: WorkKey, stage: Stage) {
         if stage != Stage::Behind {
             // What waits for a time or its scope is passed by (contract 7.1a).
             self.leave_queue(key);
@@ -151,7 +166,7 @@ impl Engine {
             Stage::Parked => {
                 self.order.parked.insert(work.place, key);
             }
-            Stage::Held | Stage::Ready | Stage::Aside { .. } | Stage::Out(_) => {}
+            Stage::Held | Stage::Ready | Stage::Rendering(_) | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }
 
@@ -168,9 +183,7 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works -= 1;
-            if subject.occupant == Some(key) {
-                subject.occupant = None;
-            }
+            subject.unseat(key);
             subject.out += 1;
             subject.blocking = Some(number);
             self.subjects.settle(id);

@@ -4,6 +4,7 @@ use mcpl_codec::{Event, Lane};
 
 use super::Engine;
 use super::admit::Candidate;
+use super::batch::Batch;
 use super::input::Ticket;
 use super::output::{Answer, Fate, Outcome, Output};
 use super::record::Admitted;
@@ -16,7 +17,10 @@ use crate::settings::Position;
 pub(super) struct Plan {
     pub(super) outcome: Outcome,
     pub(super) subject: Option<SubjectKey>,
+    /// What it takes the place of, if a notice: or joins.
     pub(super) occupant: Option<WorkKey>,
+    /// The newest that it displaces: the occupant, or what is being rendered.
+    pub(super) newest: Option<WorkKey>,
     /// What it adds to the bytes held; negative where it frees some.
     pub(super) growth: i64,
 }
@@ -34,7 +38,18 @@ impl Engine {
         let Candidate { event, coalesce, through, .. } = candidate;
         let subject = self.subjects.find(event);
         let known = subject.and_then(|key| self.subjects.get(key));
-        let occupant = known.and_then(|subject| subject.occupant);
+        let seated = known.and_then(|subject| subject.occupant);
+        let rendered = known.map_or(&[][..], |subject| &subject.rendered);
+        let pending = seated.is_some_and(|key| self.works.get(key).is_some_and(Work::is_pending));
+        let (occupant, newest) = if coalesce.deferred {
+            // Written through it is told for itself: what its producer will render is not lost by it.
+            let displaced = seated.filter(|_| !(*through && pending));
+            (displaced, displaced)
+        } else {
+            let waits = |key: &&WorkKey| self.works.get(**key).is_some_and(|work| !work.is_rendering());
+            let waiting = rendered.iter().find(waits).filter(|_| !*through && !coalesce.retract);
+            (waiting.copied().or(seated), seated.or(rendered.last().copied()))
+        };
         let history = known.map_or(History::Unknown, super::subject::Subject::reading);
         let untracked = subject.is_none();
         let outcome = if coalesce.retract {
@@ -43,7 +58,7 @@ impl Engine {
                 _ if event.silent => Outcome::Consumed,
                 _ => Outcome::Noted,
             }
-        } else if occupant.is_some() {
+        } else if newest.is_some() {
             Outcome::Replaced
         } else if untracked && !self.subjects.has_room(self.settings.coalesce.max_subjects) {
             Outcome::Appended
@@ -56,12 +71,19 @@ impl Engine {
         } else {
             Outcome::Appended
         };
-        let freed = match occupant.and_then(|key| self.works.get(key)) {
-            Some(work) if !through || outcome == Outcome::Retracted => work.bytes() as i64,
-            _ => 0,
+        let bytes = |key: &WorkKey| self.works.get(*key).map_or(0, |work| work.bytes() as i64);
+        let joins = !through && coalesce.deferred && pending;
+        let freed = match outcome {
+            _ if joins || (*through && outcome != Outcome::Retracted) => 0,
+            _ if coalesce.deferred => seated.iter().map(bytes).sum(),
+            _ => seated.iter().chain(rendered).map(bytes).sum::<i64>(),
         };
         let added = match outcome {
             Outcome::Retracted | Outcome::Consumed => 0,
+            _ if joins => {
+                let batch = seated.and_then(|key| self.works.get(key)).and_then(Work::batch);
+                batch.map_or(0, |batch| batch.growth(event.raw.len()))
+            }
             Outcome::Replaced if !through => {
                 let older = occupant.and_then(|key| self.works.get(key));
                 let merged = older.and_then(|older| Self::merge(older, event, coalesce.deferred));
@@ -69,11 +91,11 @@ impl Engine {
             }
             _ => event.raw.len() as i64,
         };
-        Plan { outcome, subject, occupant, growth: added - freed }
+        Plan { outcome, subject, occupant, newest, growth: added - freed }
     }
 
-    /// Contract 6.3, and 6.5 with a batch rendered as its fallback.
-    pub(super) fn hold(&mut self, mut candidate: Candidate, plan: Plan) {
+    /// Contract 6.3, and 6.5 until the render.
+    pub(super) fn hold(&mut self, mut candidate: Candidate, mut plan: Plan) {
         candidate.event.detach();
         let Candidate { ticket, coalesce, through, fingerprint, digest, .. } = candidate;
         let subject = plan.subject.or_else(|| {
@@ -86,15 +108,23 @@ impl Engine {
         {
             self.touch_subject(id);
         }
-        let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
-        let batch = coalesce.deferred && !through;
+        let prior = plan.newest.and_then(|key| self.works.get(key)).map(Work::event_id);
+        let notice = coalesce.deferred;
+        if let Some(waiting) = plan.newest.filter(|&key| self.is_through(key)) {
+            // What it displaced is gone by that.
+            self.vouch(waiting);
+            plan.occupant = self.plan(&candidate).occupant;
+        }
         if let Some(old) = plan.occupant {
-            self.vouch(old);
             if !through {
                 let number = self.admit(Some(fingerprint), digest);
                 self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
-                self.replace(old, number, candidate, batch, plan.outcome, prior.clone());
-                self.overtake(subject, self.arrivals, &Fate::Replaced);
+                let pending = subject.and_then(|id| self.subjects.get(id)).and_then(|known| known.occupant);
+                if let Some(pending) = pending.filter(|&pending| pending != old) {
+                    self.end(pending, Fate::Replaced);
+                }
+                self.replace(old, number, candidate, plan.outcome, prior.clone());
+                self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
                 self.accept(ticket, plan.outcome, prior);
                 return;
             }
@@ -107,26 +137,38 @@ impl Engine {
         let (first_ms, place) = match plan.occupant.and_then(|key| self.works.get(key)) {
             Some(old) if self.keeps_place(old) => (old.first_ms, Some(old.place)),
             Some(old) => (old.first_ms, None),
-            None => (self.now.mono_ms, None),
+            // What cancels a render waits for a reason of its own (contract 7.1).
+            None => {
+                let cancelled = plan.newest.filter(|_| !through).and_then(|key| self.works.get(key));
+                (self.now.mono_ms, cancelled.filter(|old| self.keeps_place(old)).map(|old| old.place))
+            }
         };
         if let Some(old) = plan.occupant {
             // It goes as that message, and the host's verdict on that message is its verdict.
             let older = self.works.get(old);
-            if let Some(merged) =
-                older.and_then(|older| Self::merge(older, &candidate.event, coalesce.deferred))
-            {
+            if let Some(merged) = older.and_then(|older| Self::merge(older, &candidate.event, notice)) {
                 *candidate.event = merged;
             }
             self.set_aside(old);
         }
         let place = place.unwrap_or_else(|| self.order.tail());
-        let role = if subject.is_some() { Role::Occupant { batch } } else { Role::Fixed };
+        let seated =
+            subject.and_then(|id| self.subjects.get(id)).is_some_and(|known| known.occupant.is_some());
+        let role = match subject {
+            Some(_) if notice && !through => {
+                let mut batch = Batch::opened_by(number);
+                self.changes.push(batch.join(&candidate.event));
+                Role::Pending(Box::new(batch))
+            }
+            Some(_) if !seated => Role::Plain,
+            _ => Role::Fixed,
+        };
         let work = self.work_of(candidate, plan, (subject, place), prior.clone());
         self.insert(Work { number, role, first_ms, ..work }, urgent);
         if through {
             self.pump();
         } else {
-            self.overtake(subject, self.arrivals, &Fate::Replaced);
+            self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
             self.accept(ticket, plan.outcome, prior);
         }
     }
@@ -134,7 +176,7 @@ impl Engine {
     /// Contract 6.4.
     pub(super) fn withdraw(&mut self, mut candidate: Candidate, plan: Plan) {
         let Candidate { ticket, through, fingerprint, digest, .. } = candidate;
-        let prior = plan.occupant.and_then(|key| self.works.get(key)).map(Work::event_id);
+        let prior = plan.newest.and_then(|key| self.works.get(key)).map(Work::event_id);
         let told = plan.outcome == Outcome::Noted;
         if let Some(old) = plan.occupant {
             self.vouch(old);
@@ -144,7 +186,7 @@ impl Engine {
             if told && through { self.set_aside(old) } else { self.end(old, Fate::Withdrawn) }
         }
         if !(told && through) {
-            self.overtake(plan.subject, self.arrivals, &Fate::Withdrawn);
+            self.overtake(plan.subject, self.arrivals, &Fate::Withdrawn, false);
         }
         if !told {
             if let Some(key) = plan.subject {
@@ -263,7 +305,7 @@ impl Engine {
         let Some(through) = work.through.take() else { return };
         let (fingerprint, digest) = (work.fingerprint, work.digest);
         let (outcome, prior) = (work.outcome.unwrap_or(Outcome::Appended), work.prior.clone());
-        let (subject, arrived) = (work.subject, work.arrived);
+        let (subject, arrived, notice) = (work.subject, work.arrived, work.is_notice());
         self.throughs.remove(&fingerprint);
         let after = Some(self.step());
         let number = self.admit(Some(fingerprint), digest);
@@ -286,7 +328,11 @@ impl Engine {
         if let Some(displaced) = through.displaced {
             self.end(displaced, fate.clone());
         }
-        self.overtake(subject, arrived, &fate);
+        self.overtake(subject, arrived, &fate, notice);
+    }
+
+    fn is_through(&self, key: WorkKey) -> bool {
+        self.works.get(key).is_some_and(|work| work.through.is_some())
     }
 
     fn keeps_place(&self, old: &Work) -> bool {
@@ -298,9 +344,8 @@ impl Engine {
     }
 
     /// Contract 6.3: a push that replaces an unread channel message is told as that message.
-    fn merge(older: &Work, newer: &Event, batch: bool) -> Option<Event> {
-        let was_batch = matches!(older.role, Role::Occupant { batch: true });
-        let merges = older.event.lane == Lane::Channel && newer.lane == Lane::Push && !batch && !was_batch;
+    fn merge(older: &Work, newer: &Event, notice: bool) -> Option<Event> {
+        let merges = older.event.lane == Lane::Channel && newer.lane == Lane::Push && !notice;
         merges.then(|| Event::merged(&older.event, newer))
     }
 
@@ -310,23 +355,37 @@ impl Engine {
         key: WorkKey,
         number: u64,
         candidate: Candidate,
-        batch: bool,
         outcome: Outcome,
         prior: Option<Box<str>>,
     ) {
-        let Candidate { event, fingerprint, digest, .. } = candidate;
+        let Candidate { event, fingerprint, digest, coalesce, .. } = candidate;
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
-        let event = Self::merge(old, &event, batch).map_or(event, Box::new);
+        let event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
+        let (subject, ready) = (old.subject, old.stage == Stage::Ready);
         if !self.keeps_place(old) {
             self.move_to_tail(key);
+        }
+        if ready && let Some(old) = self.works.get(key) {
+            self.order.remove_ready(old.place);
         }
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
         let Some(work) = self.works.get_mut(key) else { return };
-        self.held_bytes = self.held_bytes - work.bytes() + event.raw.len() as u64;
+        let bytes = work.bytes();
+        let role = if coalesce.deferred {
+            let mut batch = match std::mem::replace(&mut work.role, Role::Plain) {
+                Role::Pending(batch) => batch,
+                _ => Box::new(Batch::opened_by(number)),
+            };
+            self.changes.push(batch.join(&event));
+            Role::Pending(batch)
+        } else {
+            Role::Plain
+        };
         let before = Work {
+            role: std::mem::replace(&mut work.role, role),
             number: std::mem::replace(&mut work.number, number),
             event: std::mem::replace(&mut work.event, event),
             digest: std::mem::replace(&mut work.digest, digest),
@@ -339,12 +398,19 @@ impl Engine {
             through: None,
             ..*work
         };
-        work.role = Role::Occupant { batch };
         work.arrived = self.arrivals;
         work.changed_ms = now_ms;
         work.expires_ms = expires_ms;
         work.fingerprint = fingerprint;
         let held = work.stage == Stage::Held;
+        self.held_bytes = self.held_bytes - bytes + work.bytes();
+        if let Some(subject) = subject.and_then(|id| self.subjects.get_mut(id)) {
+            subject.unseat(key);
+            subject.seat(key, &work.role);
+        }
+        if ready {
+            self.list_ready(key);
+        }
         self.close(&before, &Fate::Replaced);
         self.touch(key);
         self.outputs.push_back(Output::Ended { event_id: before.event_id(), fate: Fate::Replaced });

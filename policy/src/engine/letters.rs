@@ -218,7 +218,8 @@ impl Engine {
         let kept = row.fate.is_in_doubt() || self.letters.full.contains(&resolve.number);
         let Some(text) = resolve.text.as_ref().filter(|_| kept) else { return Err(Unresolved::NoText) };
         let event = record::read(row.lane, text.clone());
-        let mut work = recovery::work(resolve.number, row, event, &self.key);
+        let Some(role) = recovery::role(row.place, Vec::new()) else { return Err(Unresolved::NoText) };
+        let mut work = recovery::work(resolve.number, row, role, event, &self.key);
         if work.expires_ms.is_some_and(|at| at <= self.now.wall_ms) {
             self.letters.remove(resolve.number);
             self.forget_letter(resolve.number, row, &Fate::Expired);
@@ -249,7 +250,10 @@ impl Engine {
         // What the host may remember of it counts from this attempt.
         work.changed_ms = self.now.mono_ms;
         let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| self.unread_of(id));
-        if let Some((key, other)) = unread.and_then(|key| Some((key, self.works.get(key)?))) {
+        let unread = unread.and_then(|key| Some((key, self.works.get(key)?)));
+        // No notice takes the place of what was rendered.
+        let displaces = |other: &Work| !(work.role == Role::Rendered && other.is_pending());
+        if let Some((key, other)) = unread.filter(|(_, other)| displaces(other)) {
             if other.arrived > work.arrived {
                 self.admitting = other.number;
                 self.forget_letter(resolve.number, row, &Fate::Replaced);
@@ -267,7 +271,7 @@ impl Engine {
     /// Takes work back in, due at once: as the occupant, unless a write-through that came after it waits for its
     /// verdict; then it is what that one displaces.
     fn insert_behind(&mut self, work: Work) {
-        let (id, replaceable) = (work.subject, work.is_replaceable());
+        let (id, replaceable) = (work.subject, work.is_replaceable() && work.role != Role::Rendered);
         let waiting = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
         let key = self.insert(work, true);
         if !replaceable || waiting.is_none() {

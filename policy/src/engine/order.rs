@@ -12,6 +12,8 @@ pub(super) struct Order {
     next: u64,
     /// Has a reason and may be tried.
     ready: BTreeMap<u64, WorkKey>,
+    /// The same of batches: what may be tried is their render.
+    batches: BTreeMap<u64, WorkKey>,
     /// What of it goes whatever else is full (contract 4.5).
     forced: BTreeMap<u64, WorkKey>,
     /// Has a reason, but its scope is not admissible.
@@ -25,6 +27,7 @@ impl Order {
         Self {
             next: 0,
             ready: BTreeMap::new(),
+            batches: BTreeMap::new(),
             forced: BTreeMap::new(),
             parked: BTreeMap::new(),
             channels: HashMap::with_hasher(FixedState::with_seed(seed)),
@@ -50,9 +53,20 @@ impl Order {
         }
     }
 
+    /// A batch has a reason and may be rendered.
+    pub(super) fn add_batch(&mut self, place: u64, work: WorkKey) {
+        self.batches.insert(place, work);
+    }
+
     pub(super) fn remove_ready(&mut self, place: u64) {
         self.ready.remove(&place);
         self.forced.remove(&place);
+        self.batches.remove(&place);
+    }
+
+    /// The first batch from this place on that may be rendered.
+    pub(super) fn next_batch(&self, from: u64) -> Option<(u64, WorkKey)> {
+        self.batches.range(from..).next().map(|(&place, &key)| (place, key))
     }
 
     /// The first from this place on that may be tried; `forced`: of what goes whatever else is full.
@@ -62,7 +76,7 @@ impl Order {
     }
 
     pub(super) fn is_any_ready(&self) -> bool {
-        !self.ready.is_empty()
+        !self.ready.is_empty() || !self.batches.is_empty()
     }
 
     pub(super) fn hold(&mut self, channel: &str, place: u64, work: WorkKey) {

@@ -6,6 +6,7 @@
 use mcpl_codec::{Digest, Event, Lane};
 
 use super::Engine;
+use super::batch::Batch;
 use super::output::{Fate, Outcome, Output, Seq};
 use super::subject::{History, SubjectKey};
 use super::work::{Role, Stage, Work, WorkKey, identity};
@@ -92,6 +93,7 @@ impl Engine {
         for table in [Table::Work, Table::Content] {
             self.changes.push(Change::Delete { table, id: work.number });
         }
+        self.changes.extend(work.batch().map(Batch::clear));
         self.keep_end(work.number, ended(work), fate, work.revision);
     }
 
@@ -115,7 +117,9 @@ impl Engine {
         let works = works.flat_map(|work| {
             let subject = work.subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
             let text = (Table::Content, work.number, work.event.raw.to_vec());
-            [(Table::Work, work.number, row(work, subject).encode()), text]
+            let notices = work.batch().into_iter().flat_map(Batch::rows);
+            let notices = notices.map(|(id, row)| (Table::Notice, id, row));
+            [(Table::Work, work.number, row(work, subject).encode()), text].into_iter().chain(notices)
         });
         let subjects =
             self.subjects.all().map(|subject| (Table::Subject, subject.number, subject.row(0).encode()));
@@ -180,8 +184,10 @@ pub(super) fn row(work: &Work, subject: Option<u64>) -> WorkRow {
         lane: work.event.lane,
         fate: work.fate(),
         revision: work.revision,
-        place: match work.role {
-            Role::Occupant { .. } => Place::Plain,
+        place: match &work.role {
+            Role::Plain => Place::Plain,
+            Role::Pending(batch) => Place::Batch(batch.row()),
+            Role::Rendered => Place::Rendered,
             Role::Fixed => Place::Fixed,
             Role::Stored => Place::Stored,
         },

@@ -8,6 +8,7 @@ use mcpl_codec::digest::Digester;
 use mcpl_codec::{DigestKey, Event, digest};
 
 use super::Engine;
+use super::batch::Batch;
 use super::input::StoreState;
 use super::letters::Letters;
 use super::order::Order;
@@ -15,12 +16,13 @@ use super::out::Out;
 use super::output::{Answer, Output, Seq};
 use super::receipt::Receipts;
 use super::record;
+use super::render::Render;
 use super::stored;
 use super::subject::{SubjectKey, Subjects};
 use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
-use crate::journal::{MetaRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
+use crate::journal::{MetaRow, NoticeRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
 use crate::settings::Settings;
 
 /// Rows on their way to an engine: [`take`](Self::take) them in the order of [`Table::ALL`].
@@ -30,6 +32,7 @@ pub struct Recovery {
     meta: Option<MetaRow>,
     subjects: Vec<(u64, SubjectRow)>,
     texts: HashMap<u64, Bytes>,
+    notices: HashMap<u64, Vec<NoticeRow>>,
     works: Vec<(u64, WorkRow)>,
     receipts: Receipts,
     orphan: Option<Spoilt>,
@@ -43,6 +46,7 @@ impl Recovery {
             meta: None,
             subjects: Vec::new(),
             texts: HashMap::new(),
+            notices: HashMap::new(),
             works: Vec::new(),
             receipts: Receipts::new(seed, 1),
             orphan: None,
@@ -60,7 +64,10 @@ impl Recovery {
             Table::Content => {
                 self.texts.insert(id, Bytes::copy_from_slice(row));
             }
-            Table::Notice => {}
+            Table::Notice => {
+                let notice = NoticeRow::decode(id, row)?;
+                self.notices.entry(NoticeRow::batch(id)).or_default().push(notice);
+            }
             Table::Work => self.works.push((id, WorkRow::decode(id, row)?)),
             Table::Receipt => {
                 let row = ReceiptRow::decode(id, row)?;
@@ -105,7 +112,7 @@ impl Engine {
         engine.due = meta.due;
         engine.now.mono_ms = meta.mono_ms;
         engine.now.wall_ms = wall_ms;
-        engine.refill(recovery.subjects, recovery.texts, recovery.works)?;
+        engine.refill(recovery.subjects, (recovery.texts, recovery.notices), recovery.works)?;
         Ok(engine)
     }
 
@@ -119,6 +126,9 @@ impl Engine {
         self.durable = self.durable.max(seq);
         while self.unsettled.front().is_some_and(|unsettled| unsettled.step <= seq) {
             self.unsettled.pop_front();
+        }
+        while self.rendered.front().is_some_and(|answered| answered.step <= seq) {
+            self.rendered.pop_front();
         }
         while self.told.front().is_some_and(|told| told.step <= seq) {
             self.told.pop_front();
@@ -172,11 +182,12 @@ impl Engine {
         self.queues.clear();
         self.letters = Letters::default();
         self.changes.clear();
+        let renders = std::mem::take(&mut self.renders);
         self.touched_works.clear();
         self.touched_subjects.clear();
         (self.pace_timer_ms, self.prune_timer_ms) = (None, None);
         self.held_bytes = 0;
-        self.refill(recovery.subjects, recovery.texts, recovery.works)?;
+        self.refill(recovery.subjects, (recovery.texts, recovery.notices), recovery.works)?;
         let by_number: HashMap<u64, WorkKey, FixedState> =
             self.works.iter().map(|(key, work)| (work.number, key)).collect();
         for (number, out) in alive {
@@ -185,6 +196,7 @@ impl Engine {
                 self.put_out(number, key, out, doubtful);
             }
         }
+        self.put_renders(renders, durable, &by_number);
         self.await_policy();
         for told in std::mem::take(&mut self.told) {
             self.tell_again(told);
@@ -193,6 +205,9 @@ impl Engine {
             // It is not on disk by that: a commit that fails again must not lose it either.
             self.note_reply(reply.number, &reply.reply);
             self.on_reply(reply.number, &reply.reply);
+        }
+        for answered in std::mem::take(&mut self.rendered) {
+            self.rendered_again(answered);
         }
         self.store = store;
         self.pace_timer_ms = Some(self.now.mono_ms);
@@ -205,7 +220,7 @@ impl Engine {
     fn refill(
         &mut self,
         mut subjects: Vec<(u64, SubjectRow)>,
-        mut texts: HashMap<u64, Bytes>,
+        (mut texts, mut notices): (HashMap<u64, Bytes>, HashMap<u64, Vec<NoticeRow>>),
         works: Vec<(u64, WorkRow)>,
     ) -> Result<(), Spoilt> {
         subjects.sort_by_key(|(_, row)| row.used);
@@ -223,7 +238,11 @@ impl Engine {
             let Some(text) = text else {
                 return Err(Spoilt { table: Table::Work, id: number, why: "its text is not there" });
             };
-            let mut work = work(number, &row, record::read(row.lane, text), &self.key);
+            let batch = if let Place::Batch(batch) = row.place { batch.id } else { 0 };
+            let Some(role) = role(row.place, notices.remove(&batch).unwrap_or_default()) else {
+                return Err(Spoilt { table: Table::Work, id: number, why: "its notices are not there" });
+            };
+            let mut work = work(number, &row, role, record::read(row.lane, text), &self.key);
             work.subject = row.subject.and_then(|number| by_number.get(&number)).copied();
             // A reason once given stays given (contract 7.1).
             let given = work.due || work.arrived <= self.due || self.is_urgent(&work.event);
@@ -241,6 +260,40 @@ impl Engine {
         }
         self.await_prune();
         Ok(())
+    }
+
+    /// Renders that are known to have begun go on.
+    fn put_renders(
+        &mut self,
+        renders: BTreeMap<u64, Render>,
+        durable: Seq,
+        works: &HashMap<u64, WorkKey, FixedState>,
+    ) {
+        for (number, render) in renders.into_iter().filter(|(_, render)| render.step <= durable) {
+            if let Some(&key) = works.get(&render.occurrence) {
+                self.put_render(number, key, render);
+            }
+        }
+        let answered: Vec<(u64, u64)> =
+            self.rendered.iter().map(|answered| (answered.number, answered.occurrence)).collect();
+        for (number, occurrence) in answered {
+            if let Some(&key) = works.get(&occurrence) {
+                self.put_render(number, key, Render { work: key, occurrence, step: durable, timer_ms: 0 });
+            }
+        }
+    }
+
+    fn put_render(&mut self, number: u64, key: WorkKey, render: Render) {
+        if !self.works.get(key).is_some_and(|work| work.role == Role::Rendered && !work.doubtful) {
+            return;
+        }
+        self.unlist(key);
+        if let Some(work) = self.works.get_mut(key) {
+            work.stage = Stage::Rendering(number);
+        }
+        let timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms;
+        self.timers.set(timer_ms, Timer::Render(number));
+        self.renders.insert(number, Render { work: key, timer_ms, ..render });
     }
 
     /// Work that the rows say was handed over is out in this session; `doubtful`: in an earlier one, too.
@@ -269,19 +322,25 @@ impl Engine {
     }
 }
 
+/// What its row says it is to its subject, if its notices are those of the row.
+pub(super) fn role(place: Place, notices: Vec<NoticeRow>) -> Option<Role> {
+    Some(match place {
+        Place::Plain => Role::Plain,
+        Place::Batch(batch) => Role::Pending(Box::new(Batch::restored(batch, notices)?)),
+        Place::Rendered => Role::Rendered,
+        Place::Fixed => Role::Fixed,
+        Place::Stored => Role::Stored,
+    })
+}
+
 /// Work as its row says it is; its subject is the caller's to find.
-pub(super) fn work(number: u64, row: &WorkRow, event: Event, key: &DigestKey) -> Work {
+pub(super) fn work(number: u64, row: &WorkRow, role: Role, event: Event, key: &DigestKey) -> Work {
     let fingerprint = identity(&event).map_or(0, |id| digest::fingerprint(key, &id));
     Work {
         number,
         event: Box::new(event),
         subject: None,
-        role: match row.place {
-            Place::Plain | Place::Rendered => Role::Occupant { batch: false },
-            Place::Batch(_) => Role::Occupant { batch: true },
-            Place::Fixed => Role::Fixed,
-            Place::Stored => Role::Stored,
-        },
+        role,
         doubtful: row.doubtful || row.fate.is_submitted(),
         deferral: row.fate.deferral(),
         stage: Stage::Held,

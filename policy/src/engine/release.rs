@@ -25,11 +25,25 @@ impl Engine {
     pub(super) fn make_ready(&mut self, key: WorkKey) {
         if let Some(work) = self.works.get_mut(key) {
             let had_reason = std::mem::replace(&mut work.stage, Stage::Ready) != Stage::Held;
-            self.order.add_ready(work.place, key, work.forced);
+            self.list_ready(key);
             if !had_reason {
                 // A reason once given stays given (contract 7.1).
                 self.touch(key);
             }
+        }
+    }
+
+    /// Into the list that work which is ready waits in. A batch that cannot wait for its render is its fallback
+    /// from here on (contract 4.5).
+    pub(super) fn list_ready(&mut self, key: WorkKey) {
+        if self.works.get(key).is_some_and(|work| work.forced && work.is_pending()) {
+            self.freeze(key);
+        }
+        let Some(work) = self.works.get(key) else { return };
+        if work.is_pending() {
+            self.order.add_batch(work.place, key);
+        } else {
+            self.order.add_ready(work.place, key, work.forced);
         }
     }
 
@@ -48,8 +62,8 @@ impl Engine {
             self.unlist(key);
             if let Some(work) = self.works.get_mut(key) {
                 work.stage = Stage::Ready;
-                self.order.add_ready(work.place, key, work.forced);
             }
+            self.list_ready(key);
         }
         self.mark_aside_due();
     }

@@ -84,7 +84,8 @@ impl Engine {
             return;
         }
         // What this very input had handed over before it came to the end is not to be sent: it is held again.
-        self.outputs.retain(|output| !matches!(output, Output::Forward { .. }));
+        self.outputs.retain(|output| !matches!(output, Output::Forward { .. } | Output::Render { .. }));
+        self.give_up_renders();
         let out: Vec<u64> = self.outs.keys().copied().collect();
         for number in out {
             self.on_lost(number);

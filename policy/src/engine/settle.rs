@@ -152,7 +152,7 @@ impl Engine {
             if let Some(displaced) = through.displaced {
                 self.end(displaced, fate.clone());
             }
-            self.overtake(work.subject, work.arrived, &fate);
+            self.overtake(work.subject, work.arrived, &fate, work.is_notice());
         }
         self.close(&work, &Fate::Delivered);
         self.unqueue(out.work, &work);

@@ -9,7 +9,7 @@ impl Engine {
     pub(super) fn insert(&mut self, work: Work, due: bool) -> WorkKey {
         let (subject, place) = (work.subject, work.place);
         let fingerprint = work.through.is_some().then_some(work.fingerprint);
-        let (expires_ms, number, replaceable) = (work.expires_ms, work.number, work.is_replaceable());
+        let (expires_ms, number) = (work.expires_ms, work.number);
         if number > 0 && work.recorded.is_none() {
             self.keep_text(number, &work.event);
         }
@@ -23,8 +23,8 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works += 1;
-            if replaceable {
-                subject.occupant = Some(key);
+            if let Some(work) = self.works.get(key).filter(|work| work.is_replaceable()) {
+                subject.seat(key, &work.role);
             }
             self.subjects.settle(id);
         }
@@ -55,9 +55,7 @@ impl Engine {
                 && let Some(subject) = self.subjects.get_mut(id)
             {
                 subject.works -= 1;
-                if subject.occupant == Some(key) {
-                    subject.occupant = None;
-                }
+                subject.unseat(key);
                 self.subjects.settle(id);
                 self.unblock(id);
             }
@@ -109,6 +107,10 @@ impl Engine {
                     subject.behind.remove(&work.place);
                 }
             }
+            Stage::Rendering(number) => {
+                // What it is answered comes too late.
+                self.renders.remove(&number);
+            }
             Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
         }
         self.leave_queue(key);
@@ -126,16 +128,13 @@ impl Engine {
                     self.order.hold(channel, place, key);
                 }
             }
-            Stage::Ready => {
-                let forced = work.forced;
-                self.order.add_ready(place, key, forced);
-            }
+            Stage::Ready => self.list_ready(key),
             Stage::Parked => {
                 self.order.parked.insert(place, key);
             }
             // What it is behind is found anew.
             Stage::Behind => self.make_ready(key),
-            Stage::Waiting | Stage::Aside { .. } | Stage::Out(_) => {}
+            Stage::Waiting | Stage::Rendering(_) | Stage::Aside { .. } | Stage::Out(_) => {}
         }
     }
 }

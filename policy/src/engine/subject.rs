@@ -9,7 +9,7 @@ use lru::LruCache;
 use mcpl_codec::{DigestKey, Event, Lane, digest};
 use slotmap::{SlotMap, new_key_type};
 
-use super::work::WorkKey;
+use super::work::{Role, WorkKey};
 use crate::journal::{HistoryRow, SubjectRow};
 
 new_key_type! {
@@ -36,8 +36,11 @@ pub(super) struct Subject {
     pub(super) blocking: Option<u64>,
     /// Forwards the host has not answered; while there are any the subject counts as read.
     pub(super) out: u32,
-    /// The unread occurrence that a newer one replaces.
+    /// The unread occurrence that a newer one replaces, or that a notice joins.
     pub(super) occupant: Option<WorkKey>,
+    /// What is unread of batches that are rendered or being rendered: before the occupant, and displaced by all
+    /// but notices (contract 6.5). Mostly none; one more only for each 25 s that a forward is out unanswered.
+    pub(super) rendered: Vec<WorkKey>,
     /// How much is unread or in doubt, the occupant included.
     pub(super) works: u32,
     /// What has a reason to go and waits for the answer to `blocking`.
@@ -50,6 +53,23 @@ impl Subject {
     /// History as it counts now (contract 7.4: while a forward is unanswered the subject counts as read).
     pub(super) fn reading(&self) -> History {
         if self.out > 0 { History::Some } else { self.history }
+    }
+
+    /// `key` is unread, and a newer occurrence may replace it.
+    pub(super) fn seat(&mut self, key: WorkKey, role: &Role) {
+        match role {
+            Role::Plain | Role::Pending(_) => self.occupant = Some(key),
+            Role::Rendered => self.rendered.push(key),
+            Role::Fixed | Role::Stored => {}
+        }
+    }
+
+    /// `key` is that no more.
+    pub(super) fn unseat(&mut self, key: WorkKey) {
+        if self.occupant == Some(key) {
+            self.occupant = None;
+        }
+        self.rendered.retain(|&other| other != key);
     }
 
     fn is_idle(&self) -> bool {
@@ -148,6 +168,7 @@ impl Subjects {
             blocking: None,
             out: 0,
             occupant: None,
+            rendered: Vec::new(),
             works: 0,
             behind: BTreeMap::new(),
             touched: false,

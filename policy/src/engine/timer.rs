@@ -16,6 +16,8 @@ pub(super) enum Timer {
     Expiry(WorkKey),
     /// 25 s of a forward without an answer (contract 7.4).
     Answer(u64),
+    /// `render_timeout_ms` of a render (contract 6.5).
+    Render(u64),
     /// `policy_wait_ms` of the session (contract 7.5).
     PolicyWait,
     /// The pace towards the host has room again.

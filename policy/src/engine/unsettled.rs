@@ -11,7 +11,7 @@ use super::out::Superseded;
 use super::output::{Fate, Outcome, Seq};
 use super::record;
 use super::subject::History;
-use super::work::Work;
+use super::work::{Work, is_deferred};
 
 /// A reply that is dealt with, but not on disk.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Engine {
         };
         self.keep_receipt(admitted, Some(told.text.clone()), Fate::Delivered);
         let fate = if told.outcome == Some(Outcome::Noted) { Fate::Withdrawn } else { Fate::Replaced };
-        self.overtake(subject, told.arrived, &fate);
+        self.overtake(subject, told.arrived, &fate, is_deferred(&told.event));
         if let Some(id) = subject {
             self.subjects.settle(id);
         }

@@ -4,6 +4,7 @@ use bytes::Bytes;
 use mcpl_codec::{Digest, Event, Lane, raw};
 use slotmap::new_key_type;
 
+use super::batch::Batch;
 use super::input::{Taught, Ticket};
 use super::output::Outcome;
 use super::subject::SubjectKey;
@@ -34,15 +35,22 @@ pub(super) enum Stage {
         /// It had a reason to go.
         due: bool,
     },
+    /// Its producer renders it, under this number (contract 6.5).
+    Rendering(u64),
     /// Handed to the driver under this number.
     Out(u64),
 }
 
 /// What a piece of work is to its subject.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq, Eq)]
 pub(super) enum Role {
-    /// The unread occurrence a newer one replaces; `batch`: notices stand behind it (contract 6.5).
-    Occupant { batch: bool },
+    /// The unread occurrence that a newer one replaces.
+    Plain,
+    /// A pending batch: the occurrence is its fallback, and a notice joins it (contract 6.5).
+    Pending(Box<Batch>),
+    /// What a batch became, from when its render began: a plain occurrence or a withdrawal replaces it, a notice
+    /// does not. Its content is the fallback until the render is answered.
+    Rendered,
     /// A deletion notice, or what was appended past capacity: nothing replaces it (contract 6.4, 6.7).
     Fixed,
     /// Not coalesced, and kept in the order of its channel (contract 13.2).
@@ -117,7 +125,10 @@ pub(super) struct Work {
 impl Work {
     /// What it counts towards `max_held_bytes`.
     pub(super) fn bytes(&self) -> u64 {
-        self.event.raw.len() as u64
+        match &self.role {
+            Role::Pending(batch) => batch.bytes(),
+            Role::Plain | Role::Rendered | Role::Fixed | Role::Stored => self.event.raw.len() as u64,
+        }
     }
 
     /// The channel it is told in, where it has channel scope.
@@ -140,9 +151,29 @@ impl Work {
         identity(&self.event).unwrap_or_default()
     }
 
-    /// A newer occurrence of its subject replaces it.
+    /// A newer occurrence of its subject may replace it.
     pub(super) fn is_replaceable(&self) -> bool {
-        matches!(self.role, Role::Occupant { .. }) && !self.doubtful
+        match self.role {
+            Role::Plain | Role::Pending(_) | Role::Rendered => !self.doubtful,
+            Role::Fixed | Role::Stored => false,
+        }
+    }
+
+    pub(super) fn is_pending(&self) -> bool {
+        matches!(self.role, Role::Pending(_))
+    }
+
+    pub(super) fn batch(&self) -> Option<&Batch> {
+        if let Role::Pending(batch) = &self.role { Some(batch) } else { None }
+    }
+
+    pub(super) fn is_rendering(&self) -> bool {
+        matches!(self.stage, Stage::Rendering(_))
+    }
+
+    /// It is a notice's fallback: what it displaces is what a notice displaces.
+    pub(super) fn is_notice(&self) -> bool {
+        is_deferred(&self.event)
     }
 
     /// Where it stands, while it is here.
@@ -160,6 +191,11 @@ pub(super) fn identity(event: &Event) -> Option<Box<str>> {
     let named = event.event_id.as_deref().filter(|id| !id.is_empty());
     let spelled = |id: &[u8]| raw::string(id).map_or_else(|| String::from_utf8_lossy(id).into(), Box::from);
     named.map(Into::into).or_else(|| event.message_id.as_deref().map(spelled))
+}
+
+/// Whether `event` is a notice (contract 6.5).
+pub(super) fn is_deferred(event: &Event) -> bool {
+    matches!(&event.coalesce, Some(Ok(coalesce)) if coalesce.deferred)
 }
 
 /// The channel that `event` is told in, where it has channel scope.

@@ -171,7 +171,7 @@ impl World {
         let mut taken = Vec::new();
         for output in outputs {
             match output {
-                Output::Step(_) | Output::Ended { .. } | Output::Retrying { .. } => {}
+                Output::Step(_) | Output::Ended { .. } | Output::Retrying { .. } | Output::Render { .. } => {}
                 Output::Answer { ticket, answer: Answer::Again(number), .. } => {
                     self.disk.recall(ticket.0, number);
                 }

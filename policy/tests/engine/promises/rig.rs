@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use mcpl_policy::admission::FeatureSets;
 use mcpl_policy::engine::{
-    Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Resolve, StoreState, Ticket, Unresolved,
-    Word,
+    Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Rendering, Resolve, StoreState, Ticket,
+    Unresolved, Word,
 };
 use mcpl_policy::journal::{Step, Table};
 use mcpl_policy::profile::Dedup;
@@ -50,6 +50,8 @@ pub(super) struct Rig {
     answers: HashMap<u64, Answered>,
     /// Not yet answered forwards, oldest first.
     pub(super) out: Vec<Sent>,
+    /// Renders asked for, in order: number and params.
+    pub(super) asked: Vec<(u64, Value)>,
     /// Every `eventId` handed over, in order, and `pass` for what passed.
     pub(super) told: Vec<String>,
     pub(super) fates: Vec<(String, Fate)>,
@@ -85,6 +87,7 @@ impl Rig {
             grants: 0,
             answers: HashMap::new(),
             out: Vec::new(),
+            asked: Vec::new(),
             told: Vec::new(),
             fates: Vec::new(),
             book: Book::default(),
@@ -181,10 +184,23 @@ impl Rig {
                     self.told.push(id.clone());
                     self.out.push(Sent { number, id, body });
                 }
+                Output::Render { number, params, .. } => {
+                    let params: Value = serde_json::from_slice(&params).unwrap();
+                    self.asked.push((number, params));
+                }
                 Output::Ended { event_id, fate } => self.fates.push((event_id.into(), fate)),
             }
         }
         self.engine.durable(self.durable);
+    }
+
+    /// The producer answers render `number` with a text; `None`: with an error.
+    pub(super) fn render(&mut self, number: u64, text: Option<&str>) {
+        let rendering = text.map_or(Rendering::Failed, |text| Rendering::Content {
+            content: serde_json::to_vec(text).unwrap().into(),
+            timestamp: Bytes::from_static(b"\"2026-01-01T00:00:00Z\""),
+        });
+        self.feed(Input::Rendered(number, rendering));
     }
 
     /// No step gets to disk from now on.

@@ -233,6 +233,7 @@ impl Oracle {
                     );
                     self.forwarded(at, *number, *lane, body);
                 }
+                Output::Render { .. } => {}
                 Output::Ended { event_id, fate } => self.ended(event_id, fate),
                 Output::Retrying { event_id, wait_ms } => self.retrying(event_id, *wait_ms, fact),
             }

@@ -1,0 +1,234 @@
+//! Renders: a batch is frozen, its producer asked, and what comes of it takes its place (contract 6.5).
+
+use super::Engine;
+use super::input::{Rendering, Stance, StoreState};
+use super::output::{Fate, Output, Seq};
+use super::timer::Timer;
+use super::work::{Role, Stage, Work, WorkKey};
+use crate::admission::Standing;
+use mcpl_codec::Event;
+
+/// Renders that a producer is asked for at once.
+pub const MAX_RENDERS: usize = 64;
+
+/// One render that its producer has not answered.
+#[derive(Debug)]
+pub(super) struct Render {
+    pub(super) work: WorkKey,
+    /// The number of the occurrence.
+    pub(super) occurrence: u64,
+    /// The step that wrote down that it began: nobody is asked before that is on disk.
+    pub(super) step: Seq,
+    /// The moment of its timer.
+    pub(super) timer_ms: u64,
+}
+
+/// An answer to a render that is not dealt with on disk.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) step: Seq,
+    pub(super) number: u64,
+    pub(super) occurrence: u64,
+    pub(super) rendering: Rendering,
+}
+
+impl Engine {
+    /// Asks for the batches that are ready, in the order of places, as far as the host could be given what comes
+    /// of them: the content is to be as new as can be.
+    pub(super) fn start_renders(&mut self) {
+        let mut from = 0;
+        while let Some((place, key)) = self.order.next_batch(from) {
+            from = place + 1;
+            let Some(work) = self.works.get(key) else {
+                self.order.remove_ready(place);
+                continue;
+            };
+            if self.is_expired(work) {
+                self.expire(key);
+                continue;
+            }
+            if self.has_lapsed(work) {
+                self.end(key, Fate::Lapsed);
+                continue;
+            }
+            if self.renders.len() >= MAX_RENDERS.min(self.pace.most())
+                || self.renders.len() + self.outs.len() >= self.settings.in_flight
+            {
+                return;
+            }
+            if let Err(wait_ms) = self.pace.look(self.now.mono_ms) {
+                return self.await_pace(wait_ms);
+            }
+            if let Some(stage) = self.hindrance(work) {
+                let subject = work.subject;
+                self.order.remove_ready(place);
+                self.hinder(key, stage);
+                if let Some(id) = subject {
+                    self.unblock(id);
+                }
+                continue;
+            }
+            let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
+            if !earlier.is_empty() {
+                for key in earlier {
+                    self.unlist(key);
+                    self.make_ready(key);
+                }
+                from = 0;
+                continue;
+            }
+            self.start_render(key);
+        }
+    }
+
+    /// Contract 7.5: its authority is positively gone.
+    fn has_lapsed(&self, work: &Work) -> bool {
+        let claim = super::input::claim(&work.event);
+        self.session.as_ref().is_some_and(|session| {
+            session.host.stance == Stance::Over
+                && matches!(session.admission.look(&claim), Standing::Forbidden(_))
+        })
+    }
+
+    fn start_render(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        let (place, occurrence) = (work.place, work.number);
+        let Role::Pending(batch) = &work.role else { return };
+        let params = batch.params(&work.event).into();
+        self.order.remove_ready(place);
+        self.freeze(key);
+        self.leave_queue(key);
+        self.next_render += 1;
+        let number = self.next_render;
+        let after = Some(self.step());
+        if let Some(work) = self.works.get_mut(key) {
+            work.stage = Stage::Rendering(number);
+        }
+        let timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms;
+        let render = Render { work: key, occurrence, step: self.seq, timer_ms };
+        self.renders.insert(number, render);
+        self.timers.set(timer_ms, Timer::Render(number));
+        self.outputs.push_back(Output::Render { number, params, after });
+    }
+
+    /// From now on no notice joins the batch, and it is rendered once or not at all: its row says what it is when
+    /// it never is.
+    pub(super) fn freeze(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        let bytes = work.bytes();
+        let Role::Pending(batch) = std::mem::replace(&mut work.role, Role::Rendered) else { return };
+        self.changes.push(batch.clear());
+        self.held_bytes = self.held_bytes - bytes + work.bytes();
+        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+            subject.unseat(key);
+            subject.seat(key, &Role::Rendered);
+        }
+        self.touch(key);
+    }
+
+    pub(super) fn on_rendered(&mut self, number: u64, rendering: Rendering) {
+        // A late answer is discarded.
+        let Some(render) = self.renders.get(&number) else { return };
+        let (step, occurrence) = (self.seq + u64::from(!self.stepped), render.occurrence);
+        if self.store == StoreState::Gone {
+            // It is dealt with when something can be written again.
+            self.rendered.retain(|answered| answered.number != number);
+            self.rendered.push_back(Answered { step: Seq::MAX, number, occurrence, rendering });
+            return;
+        }
+        self.rendered.push_back(Answered { step, number, occurrence, rendering: rendering.clone() });
+        self.render_answered(number, rendering);
+        self.pump();
+    }
+
+    /// An answer of before a commit failed: what it came to is not on disk by that, and nobody will say it again.
+    pub(super) fn rendered_again(&mut self, answered: Answered) {
+        let (number, rendering) = (answered.number, answered.rendering.clone());
+        let step = self.seq + u64::from(!self.stepped);
+        self.rendered.push_back(Answered { step, ..answered });
+        self.render_answered(number, rendering);
+    }
+
+    /// The journal takes something again: answers that came meanwhile are dealt with.
+    pub(super) fn settle_rendered(&mut self) {
+        let step = self.seq + u64::from(!self.stepped);
+        let mut waiting = Vec::new();
+        for answered in self.rendered.iter_mut().filter(|answered| answered.step == Seq::MAX) {
+            answered.step = step;
+            waiting.push((answered.number, answered.rendering.clone()));
+        }
+        for (number, rendering) in waiting {
+            self.render_answered(number, rendering);
+        }
+    }
+
+    /// The batch of a render is closed: what came of it is an ordinary occurrence.
+    fn render_answered(&mut self, number: u64, rendering: Rendering) {
+        let Some(Render { work: key, .. }) = self.renders.remove(&number) else { return };
+        let Some(work) = self.works.get(key).filter(|work| work.stage == Stage::Rendering(number)) else {
+            return;
+        };
+        if self.has_lapsed(work) {
+            return self.end(key, Fate::Lapsed);
+        }
+        if let Rendering::Content { content, timestamp } = rendering {
+            let event = work.event.rendered(&content, &timestamp);
+            if self.is_fit(&event) {
+                if event.silent {
+                    return self.end(key, Fate::Empty);
+                }
+                self.materialise(key, event);
+            }
+        }
+        self.make_ready(key);
+    }
+
+    /// Whether it could have been pushed like this.
+    fn is_fit(&self, event: &Event) -> bool {
+        let malformed = event.ambiguous.is_some() || event.shape_fault().is_some();
+        !(malformed || self.is_deadly(event) || self.over_size(event).is_some())
+    }
+
+    /// The fallback makes room for what was rendered.
+    fn materialise(&mut self, key: WorkKey, event: Event) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        let (number, before) = (work.number, work.bytes());
+        *work.event = event;
+        self.held_bytes = self.held_bytes - before + work.bytes();
+        let event = work.event.clone();
+        self.keep_text(number, &event);
+        self.touch(key);
+    }
+
+    /// A render that takes too long: the fallback it is.
+    pub(super) fn on_render_time(&mut self, number: u64, set_for: u64) {
+        let (durable, gone) = (self.durable, self.store == StoreState::Gone);
+        let Some(render) = self.renders.get_mut(&number).filter(|render| render.timer_ms == set_for) else {
+            return;
+        };
+        if render.step > durable || gone {
+            // The producer was not asked yet, or nothing that comes of it can be written.
+            render.timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms.max(1);
+            self.timers.set(render.timer_ms, Timer::Render(number));
+            return;
+        }
+        self.give_up_render(number);
+    }
+
+    /// Nobody renders it any more: the fallback is what is delivered.
+    fn give_up_render(&mut self, number: u64) {
+        if let Some(render) = self.renders.remove(&number)
+            && self.works.get(render.work).is_some_and(Work::is_rendering)
+        {
+            self.make_ready(render.work);
+        }
+    }
+
+    /// The producer is gone with the session.
+    pub(super) fn give_up_renders(&mut self) {
+        for number in self.renders.keys().copied().collect::<Vec<_>>() {
+            self.give_up_render(number);
+        }
+        self.rendered.retain(|answered| answered.step != Seq::MAX);
+    }
+}
