@@ -33,10 +33,10 @@ impl Engine {
         let rendered = if notice { Vec::new() } else { subject.rendered.clone() };
         let works = &self.works;
         let is_older = |key: WorkKey| works.get(key).is_some_and(|work| work.arrived < arrived);
+        // No notice displaces what was rendered, wherever it is.
+        let stays = |key: WorkKey| notice && works.get(key).is_some_and(|work| work.role == Role::Rendered);
         if subject.out > 0 {
             let (step, by) = (self.seq + u64::from(!self.stepped), self.admitting);
-            let stays =
-                |key: WorkKey| notice && works.get(key).is_some_and(|work| work.role == Role::Rendered);
             let older = |out: &&mut Out| out.subject == Some(id) && is_older(out.work) && !stays(out.work);
             for out in self.outs.values_mut().filter(older) {
                 out.supersede(fate, step, by);
@@ -48,7 +48,7 @@ impl Engine {
                 .filter(|&key| is_older(key) && works.get(key).is_some_and(|work| work.through.is_none())),
         );
         older.extend(rendered);
-        older.retain(|&key| is_older(key));
+        older.retain(|&key| is_older(key) && !stays(key));
         if notice && let Some(occupant) = occupant {
             let pending = |key: &WorkKey| works.get(*key).is_some_and(Work::is_pending);
             let (batches, others) = older.into_iter().partition(pending);
@@ -102,6 +102,12 @@ impl Engine {
             .or_else(|| self.set_aside_of(id).next())
     }
 
+    /// The same, and what is unread of what was rendered, or is being rendered.
+    pub(super) fn all_unread_of(&self, id: SubjectKey) -> Vec<WorkKey> {
+        let rendered = self.subjects.get(id).map_or(&[][..], |subject| &subject.rendered);
+        self.unread_of(id).into_iter().chain(rendered.iter().copied()).collect()
+    }
+
     /// What write-throughs of a subject have set aside.
     fn set_aside_of(&self, id: SubjectKey) -> impl Iterator<Item = WorkKey> {
         let works = self.throughs.values().filter_map(|&key| self.works.get(key));
@@ -134,7 +140,7 @@ impl Engine {
             if batch && other.is_pending() {
                 return self.absorb(newer, key);
             }
-            if !(rendered && other.is_pending()) {
+            if !(rendered && other.is_notice()) {
                 self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }

@@ -363,11 +363,13 @@ impl Engine {
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
         let event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
-        let (subject, ready) = (old.subject, old.stage == Stage::Ready);
+        let subject = old.subject;
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }
-        if ready && let Some(old) = self.works.get(key) {
+        let Some(old) = self.works.get(key) else { return };
+        let ready = old.stage == Stage::Ready;
+        if ready {
             self.order.remove_ready(old.place);
         }
         self.keep_text(number, &event);

@@ -212,6 +212,10 @@ impl Engine {
             self.timers.set(render.timer_ms, Timer::Render(number));
             return;
         }
+        let key = render.work;
+        if self.works.get(key).is_some_and(|work| self.has_lapsed(work)) {
+            return self.end(key, Fate::Lapsed);
+        }
         self.give_up_render(number);
     }
 
