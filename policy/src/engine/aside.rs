@@ -49,12 +49,15 @@ impl Engine {
         );
         older.extend(rendered);
         older.retain(|&key| is_older(key) && !stays(key));
-        if notice && let Some(occupant) = occupant {
+        if notice {
             let pending = |key: &WorkKey| works.get(*key).is_some_and(Work::is_pending);
-            let (batches, others) = older.into_iter().partition(pending);
-            older = others;
+            let batches: Vec<WorkKey> = older.iter().copied().filter(pending).collect();
+            older.retain(|key| !batches.contains(key));
+            // Where there is none to join, they stay: a notice that is told for itself has nothing of theirs.
             for key in batches {
-                self.absorb(occupant, key);
+                if let Some(occupant) = occupant {
+                    self.absorb(occupant, key);
+                }
             }
         }
         let works = &self.works;
@@ -140,7 +143,9 @@ impl Engine {
             if batch && other.is_pending() {
                 return self.absorb(newer, key);
             }
-            if !(rendered && other.is_notice()) {
+            // A notice takes the place of neither, and what is only written through of none that is rendered.
+            let stays = other.is_notice() || (rendered && other.through.is_some());
+            if !((batch || rendered) && stays) {
                 self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }

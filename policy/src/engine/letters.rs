@@ -252,7 +252,7 @@ impl Engine {
         let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| self.unread_of(id));
         let unread = unread.and_then(|key| Some((key, self.works.get(key)?)));
         // No notice takes the place of what was rendered.
-        let displaces = |other: &Work| !(work.role == Role::Rendered && other.is_pending());
+        let displaces = |other: &Work| !(work.role == Role::Rendered && other.is_notice());
         if let Some((key, other)) = unread.filter(|(_, other)| displaces(other)) {
             if other.arrived > work.arrived {
                 self.admitting = other.number;

@@ -132,7 +132,10 @@ impl Engine {
         let (step, occurrence) = (self.seq + u64::from(!self.stepped), render.occurrence);
         if self.store == StoreState::Gone {
             // It is dealt with when something can be written again.
-            self.rendered.retain(|answered| answered.number != number);
+            // The first answer counts.
+            if self.rendered.iter().any(|answered| answered.number == number) {
+                return;
+            }
             self.rendered.push_back(Answered { step: Seq::MAX, number, occurrence, rendering });
             return;
         }

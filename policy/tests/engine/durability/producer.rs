@@ -11,8 +11,7 @@ impl World {
     pub(super) fn producer_acts(&mut self) {
         let open: Vec<u64> = self.wire.asks.keys().copied().collect();
         if open.is_empty() || self.chance.percent(5) {
-            let any = self.wire.newest + 2;
-            let render = self.chance.up_to(0..any);
+            let render = self.chance.up_to(0..=self.wire.newest);
             return self.rendered(render);
         }
         let render = *self.chance.of(&open);

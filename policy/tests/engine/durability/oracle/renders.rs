@@ -18,6 +18,8 @@ pub(super) struct Batch {
     pending: Option<Vec<u64>>,
     /// Its notices, from when its render began.
     frozen: Option<Vec<u64>>,
+    /// Its notices when it ended, where its render never began on disk.
+    last: Option<Vec<u64>>,
     /// Its producer was asked.
     asked: bool,
     answer: Option<Answered>,
@@ -80,6 +82,9 @@ impl Oracle {
             self.note_undo(step.seq, number);
             let notices = self.all.get_mut(&number).and_then(|one| one.batch.pending.take()).unwrap_or_default();
             if place.is_none() {
+                if let Some(one) = self.all.get_mut(&number) {
+                    one.batch.last = Some(notices.clone());
+                }
                 self.rehouse(step.seq, number, notices, fresh);
             } else if let Some(one) = self.all.get_mut(&number) {
                 assert!(matches!(place, Some(Place::Rendered)), "{} is no batch any more", one.id);
@@ -137,10 +142,17 @@ impl Oracle {
             Change::Put { table: Table::Work, id, row } => Some((*id, WorkRow::decode(*id, row).unwrap())),
             _ => None,
         });
-        let mut begun = begun.filter(|(number, row)| row.place == Place::Rendered && self.is(*number, id));
-        let number = begun.next().unwrap_or_else(|| panic!("{id} is rendered, and that is not written")).0;
+        let begun = begun.filter(|(_, row)| row.place == Place::Rendered).map(|(number, _)| number);
+        // The same input may have ended it again.
+        let ended = step.changes.iter().filter_map(|change| match change {
+            Change::Delete { table: Table::Work, id } => Some(*id),
+            _ => None,
+        });
+        let number = begun.chain(ended).find(|&number| self.is(number, id));
+        let number = number.unwrap_or_else(|| panic!("{id} is rendered, and that is not written"));
         let one = &self.all[&number];
-        let frozen = one.batch.frozen.as_ref().unwrap_or_else(|| panic!("{id} is no batch"));
+        let frozen = one.batch.frozen.as_ref().or(one.batch.last.as_ref());
+        let frozen = frozen.unwrap_or_else(|| panic!("{id} is no batch"));
         let drafts: Vec<_> = frozen.iter().map(|number| &self.all[number].draft).collect();
         assert_eq!(asked, request(&drafts), "what is asked for {id}");
         assert_spelled(params, &drafts);
@@ -157,7 +169,8 @@ impl Oracle {
         let begun = row.is_none_or(|row| row.place == Place::Rendered);
         assert!(begun, "{} is rendered, and that is not on disk", one.id);
         assert!(!std::mem::replace(&mut one.batch.asked, true), "{} is asked for a second time", one.id);
-        for notice in one.batch.frozen.clone().expect("it was frozen") {
+        let notices = one.batch.frozen.clone().or(one.batch.last.clone());
+        for notice in notices.expect("it was frozen") {
             assert!(self.given.insert(notice), "notice {notice} is in two requests");
         }
         self.seen.asked += 1;

@@ -28,7 +28,7 @@ impl Oracle {
         }
         let newer = self.all.range(number + 1..).map(|(_, newer)| newer);
         // A write-through may have come before it; its number says when the host took it.
-        let mut newer = newer.filter(|newer| newer.told && !matches!(newer.answer, Answer::Host { .. }));
+        let newer = newer.filter(|newer| newer.told && !matches!(newer.answer, Answer::Host { .. }));
         let frozen = row.place == Place::Rendered;
         let newer = newer
             .filter(|newer| !(frozen && newer.draft.deferred))
