@@ -47,8 +47,10 @@ impl Engine {
             (displaced, displaced)
         } else {
             let waits = |key: &&WorkKey| self.works.get(**key).is_some_and(|work| !work.is_rendering());
-            let waiting = rendered.iter().find(waits).filter(|_| !*through && !coalesce.retract);
-            (waiting.copied().or(seated), seated.or(rendered.last().copied()))
+            let arrived = |key: &&WorkKey| self.works.get(**key).map(|work| work.arrived);
+            let waiting = rendered.iter().filter(waits).min_by_key(arrived);
+            let waiting = waiting.filter(|_| !*through && !coalesce.retract);
+            (waiting.copied().or(seated), seated.or(rendered.iter().max_by_key(arrived).copied()))
         };
         let history = known.map_or(History::Unknown, super::subject::Subject::reading);
         let untracked = subject.is_none();

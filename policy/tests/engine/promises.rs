@@ -7,6 +7,7 @@ mod letters;
 mod long_after;
 mod order;
 mod outcomes;
+mod rendered_content;
 mod retry;
 mod rig;
 mod stored;
