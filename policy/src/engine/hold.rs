@@ -86,7 +86,7 @@ impl Engine {
                 let batch = seated.and_then(|key| self.works.get(key)).and_then(Work::batch);
                 batch.map_or(0, |batch| batch.growth(event.raw.len()))
             }
-            Outcome::Replaced if !through => {
+            Outcome::Replaced => {
                 let older = occupant.and_then(|key| self.works.get(key));
                 let merged = older.and_then(|older| Self::merge(older, event, coalesce.deferred));
                 merged.map_or(event.raw.len(), |merged| merged.raw.len()) as i64

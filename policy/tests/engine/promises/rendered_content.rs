@@ -6,7 +6,7 @@ use mcpl_policy::admission::Learned;
 use mcpl_policy::engine::{Fate, GrantFact, Outcome, StoreState, Taught};
 use mcpl_policy::{Input, Settings};
 
-use super::rig::{Answered, Rig};
+use super::rig::{Answered, Rig, settings};
 use crate::draft::Draft;
 use crate::say::Say;
 
@@ -94,16 +94,19 @@ fn a_batch_that_comes_back_is_not_displaced_by_a_notice_that_is_told_for_itself(
 
 #[test]
 fn what_replaces_a_batch_behind_a_forward_goes_when_that_is_answered() {
-    let mut rig = Rig::open(Settings::default());
+    let mut rig = Rig::open(settings(|settings| settings.in_flight = 2));
     rig.event(&plain("p1").initial());
     rig.wait(2_000);
     rig.write("p1");
     rig.event(&notice("n"));
     rig.wait(2_000);
+    // No render may begin now.
+    rig.event(&plain("other").key("other"));
+    rig.wait(2_000);
     rig.event(&plain("p2"));
     rig.reply("p1", &Say::Accepted);
     rig.wait(2_000);
-    assert_eq!(rig.out_ids(), ["p2"]);
+    assert_eq!(rig.out_ids(), ["other", "p2"]);
 }
 
 #[test]

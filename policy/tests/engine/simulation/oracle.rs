@@ -367,6 +367,11 @@ impl Oracle {
         })
     }
 
+    /// A session that is stepped aside from.
+    pub(super) fn is_aside(&self) -> bool {
+        self.stance() == Stance::Aside
+    }
+
     fn stance(&self) -> Stance {
         self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance)
     }

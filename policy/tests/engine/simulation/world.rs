@@ -84,7 +84,9 @@ impl World {
 
     fn feed(&mut self, input: Input, fact: &Fact) {
         let is_late = self.engine.deadline_ms().is_some_and(|at| at <= self.now_ms);
-        if is_late && !matches!(fact, Fact::Event { .. } | Fact::Replied(..) | Fact::Other) {
+        let free = matches!(fact, Fact::Replied(..) | Fact::Other)
+            || (matches!(fact, Fact::Event { .. }) && !self.oracle.is_aside());
+        if is_late && !free {
             // What was due before the rules changed: the oracle knows one set of rules a step.
             self.tell(Input::Tick, &Fact::Other);
         }

@@ -257,8 +257,12 @@ impl Oracle {
         self.seen.outcome(outcome);
         self.places += 1;
         self.all[at].place = self.places;
-        if self.all[at].draft.deferred && outcome != Outcome::Appended {
-            self.notice_held(at);
+        if self.all[at].draft.deferred {
+            // Appended, it is told for itself.
+            match outcome {
+                Outcome::Appended => self.all[at].notice = true,
+                _ => self.notice_held(at),
+            }
         }
         if let Some(old) = prior.and_then(|id| self.newest.get(id)).copied() {
             assert_eq!(self.all[old].subject, subject, "subjects never meet");

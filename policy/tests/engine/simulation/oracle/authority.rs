@@ -5,7 +5,8 @@ use mcpl_policy::Input;
 use mcpl_policy::admission::{Admission, Claim, Standing};
 use mcpl_policy::engine::{ChannelFact, GrantFact};
 
-use super::{Occurrence, Oracle};
+use super::renders::Role;
+use super::{Occurrence, Oracle, State};
 
 /// The admission of this session; it has tests of its own.
 #[derive(Debug, Default)]
@@ -31,6 +32,14 @@ impl Oracle {
     /// What is about to be told to the engine, as far as it says what is permitted.
     pub(in super::super) fn learn(&mut self, input: &Input) {
         self.renders.were_forbidden.clear();
+        let changes =
+            matches!(input, Input::Grant(_) | Input::Channel(_) | Input::Taught(..) | Input::Replied(..));
+        if changes {
+            let live =
+                |at: &usize| self.all[*at].state == State::Accepted && self.all[*at].role != Role::Plain;
+            let were = (0..self.all.len()).filter(live).filter(|&at| self.is_forbidden(at));
+            self.renders.were_forbidden = were.collect();
+        }
         match input {
             Input::Began(_) => self.authority.0 = Some(Admission::new()),
             Input::Ended => self.authority.0 = None,
@@ -62,9 +71,6 @@ impl Oracle {
                 let (Some(way), Some(learned)) = (self.ways.get(number), reply.verdict.teaches()) else {
                     return;
                 };
-                let forbidden = |one: &Occurrence| matches!(known.look(&claim(one)), Standing::Forbidden(_));
-                let were = self.all.iter().enumerate().filter(|(_, one)| forbidden(one)).map(|(at, _)| at);
-                self.renders.were_forbidden = were.collect();
                 known.learn(&claim(&self.all[way.occurrence]), learned);
             }
             _ => {}

@@ -24,7 +24,7 @@ impl Oracle {
         self.seen.fate(fate);
         if let Some((answered, meaning)) = self.answering
             && answered == at
-            && *fate == Fate::Replaced
+            && matches!(fate, Fate::Replaced | Fate::Withdrawn)
         {
             self.inherit(at, meaning == Meaning::Changed);
         }
