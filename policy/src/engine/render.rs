@@ -12,7 +12,7 @@ use mcpl_codec::Event;
 pub const MAX_RENDERS: usize = 64;
 
 /// One render that its producer has not answered.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Render {
     pub(super) work: WorkKey,
     /// The number of the occurrence.
