@@ -169,6 +169,7 @@ async fn a_producer_is_not_sent_a_render_of_a_session_that_is_over() {
 #[tokio::test]
 async fn answers_are_taken_from_a_producer_that_leaves_renders_unread() {
     let mut rig = Rig::new(256);
+    rig.turn().await;
     for seq in 1..=4 {
         rig.render(seq, OUTBOX_BYTES);
     }
