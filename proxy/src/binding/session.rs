@@ -244,7 +244,7 @@ impl Session {
                     };
                     match after.filter(|_| !core.is_durable(after)) {
                         None => self.queue(to, &line, &kind),
-                        Some(after) if core.is_lost() => self.give_up(Gated { after, to, line, kind }),
+                        Some(after) if core.is_lost() => self.give_up(&Gated { after, to, line, kind }),
                         Some(after) => self.waiting.push(Gated { after, to, line, kind }),
                     }
                 }
@@ -281,12 +281,12 @@ impl Session {
     /// A commit failed: what waited for it never happened (contract 9.1).
     pub(super) fn revoke(&mut self) {
         while let Some(gated) = self.waiting.take() {
-            self.give_up(gated);
+            self.give_up(&gated);
         }
     }
 
     /// What a line is whose step does not become durable.
-    fn give_up(&mut self, gated: Gated) {
+    fn give_up(&mut self, gated: &Gated) {
         match &gated.kind {
             Kind::Answer(Some(instead)) => self.queue(gated.to, instead, &Kind::Answer(None)),
             // A refusal, or an answer of the host's, rests on nothing that is lost.
@@ -495,3 +495,6 @@ pub(super) struct Retired {
     pub(super) child: Option<Offspring>,
     pub(super) exited: Option<Status>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -105,7 +105,7 @@ impl Stage {
 
 impl Exchange {
     /// Asks the producer to render; false if it cannot be asked any more now.
-    pub(super) fn render(&mut self, now: Now, number: u64, params: &Bytes, after: Option<u64>) -> bool {
+    pub(crate) fn render(&mut self, now: Now, number: u64, params: &Bytes, after: Option<u64>) -> bool {
         let wire = self.number();
         let line = answer::request(&format!("{}{wire}", self.prefix), RENDER, params);
         if !self.renders.add(wire, number, line.wire().len(), now) {

@@ -245,6 +245,8 @@ fn a_request_that_one_reading_makes_an_inference_is_refused_only_while_a_render_
     bench.producer_says(twice);
     assert!(bench.host().is_empty());
     assert_eq!(at(&bench.producer()[0], &["error", "code"]), Some("-32600"));
+    bench.host_says(twice);
+    assert_eq!(bench.producer(), [twice], "the host may");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A batch that is not rendered yet, and its notices (contract 6.5).
 
-use mcpl_policy::journal::{BatchRow, MAX_NOTICES, NoticeRow, Place, Spoilt, Table, WorkRow};
+use mcpl_policy::journal::{BatchRow, NoticeRow, Place, Spoilt, Table, WorkRow};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -53,8 +53,8 @@ impl Books {
         batch: &BatchRow,
     ) -> Result<(Vec<NoticeRow>, Vec<Spoilt>), OpenFault> {
         let (mut notices, mut spoilt) = (Vec::new(), Vec::new());
-        for index in batch.total.saturating_sub(MAX_NOTICES)..batch.total {
-            let id = NoticeRow::id(batch.id, index);
+        let kept = usize::try_from(batch.total).unwrap_or(usize::MAX);
+        for id in NoticeRow::all(batch.id).take(kept) {
             match self.reader.get(binding, Table::Notice, id) {
                 Ok(row) => match row.map(|row| NoticeRow::decode(id, &row)) {
                     Some(Ok(notice)) => notices.push(notice),
@@ -67,7 +67,7 @@ impl Books {
                 Err(fault) => return Err(fault),
             }
         }
-        // Newer ones may have taken the rows of the oldest meanwhile.
+        // Newer ones take the rows of those that are not kept any more.
         notices.sort_by_key(|notice| notice.index);
         Ok((notices, spoilt))
     }

@@ -10,7 +10,7 @@ use std::time::Instant;
 use rustix::fs::Mode;
 
 use super::*;
-use crate::journal::{Bounds, FILE, OpenFault, RESERVE, RESERVE_BYTES, Reader};
+use crate::journal::{Bounds, FILE, OpenFault, RESERVE, RESERVE_BYTES, Reader, Store as _};
 
 fn open(dir: &Path) -> Journal {
     Journal::open_paced(dir, Bounds::default(), STILL).unwrap()
@@ -321,4 +321,25 @@ fn a_reader_sees_what_is_committed_while_it_is_written_and_after() {
     look(&reader);
     drop(reader);
     look(&Reader::open(dir.path()).unwrap());
+}
+
+#[test]
+fn a_name_for_which_there_is_no_number_left_is_refused_and_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).ledger("x").unwrap());
+    let file = rusqlite::Connection::open(dir.path().join(FILE)).unwrap();
+    file.execute("INSERT INTO binding(id, name) VALUES(8191, 'last')", []).unwrap();
+    drop(file);
+    let journal = open(dir.path());
+    assert!(matches!(journal.ledger("one more"), Err(OpenFault::Store { .. })));
+    let mut last = journal.ledger("last").unwrap();
+    last.submit(step(1, [put(Table::Notice, (1 << 50) - 1, b"its last row")]));
+    durable(&mut last, 1);
+    assert_eq!(rows(&journal), [], "of another binding");
+    let mut memory = crate::journal::Memory::default();
+    for number in 0..8192 {
+        assert_eq!(memory.binding(&number.to_string()), Ok(number));
+    }
+    assert!(memory.binding("one more").is_err());
+    assert_eq!(memory.binding("8191"), Ok(8191));
 }
