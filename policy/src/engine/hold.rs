@@ -320,6 +320,9 @@ impl Engine {
             self.keep_receipt(admitted, None, Fate::Held);
             self.touch(key);
         }
+        if notice {
+            self.open_batch(key, number);
+        }
         for ticket in through.tickets {
             let answer = Answer::Accepted { outcome, prior: prior.clone() };
             self.outputs.push_back(Output::Answer { ticket, answer, after });
@@ -329,6 +332,19 @@ impl Engine {
             self.end(displaced, fate.clone());
         }
         self.overtake(subject, arrived, &fate, notice);
+    }
+
+    /// A notice that no host is given as it is any more, and that is unread: it is a batch like any other's.
+    fn open_batch(&mut self, key: WorkKey, number: u64) {
+        let Some(work) = self.works.get_mut(key).filter(|work| work.role == Role::Plain) else { return };
+        let (place, ready) = (work.place, work.stage == Stage::Ready);
+        let mut batch = Batch::opened_by(number);
+        self.changes.push(batch.join(&work.event));
+        work.role = Role::Pending(Box::new(batch));
+        if ready {
+            self.order.remove_ready(place);
+            self.list_ready(key);
+        }
     }
 
     fn is_through(&self, key: WorkKey) -> bool {
@@ -363,12 +379,14 @@ impl Engine {
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
         let event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
-        let (subject, ready) = (old.subject, old.stage == Stage::Ready);
+        let subject = old.subject;
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }
-        if ready && let Some(old) = self.works.get(key) {
-            self.order.remove_ready(old.place);
+        // Where it is listed is for its role to say, and what was behind something is ready once it moved.
+        let ready = self.works.get(key).filter(|old| old.stage == Stage::Ready).map(|old| old.place);
+        if let Some(place) = ready {
+            self.order.remove_ready(place);
         }
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
@@ -408,7 +426,7 @@ impl Engine {
             subject.unseat(key);
             subject.seat(key, &work.role);
         }
-        if ready {
+        if ready.is_some() {
             self.list_ready(key);
         }
         self.close(&before, &Fate::Replaced);

@@ -102,4 +102,18 @@ impl Order {
             .get(channel)
             .map_or_else(Vec::new, |held| held.range(..place).map(|(_, &key)| key).collect())
     }
+
+    /// Whether `work` is listed at its place as ready, and as a batch that is.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_ready(&self, place: u64, work: WorkKey) -> (bool, bool) {
+        let is = |list: &BTreeMap<u64, WorkKey>| list.get(&place) == Some(&work);
+        (is(&self.ready), is(&self.batches))
+    }
+
+    /// How much is listed as ready, as parked, as held in a channel.
+    #[cfg(debug_assertions)]
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let held = self.channels.values().map(BTreeMap::len).sum();
+        (self.ready.len() + self.batches.len(), self.parked.len(), held)
+    }
 }

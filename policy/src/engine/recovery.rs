@@ -213,6 +213,8 @@ impl Engine {
         self.pace_timer_ms = Some(self.now.mono_ms);
         self.timers.set(self.now.mono_ms, Timer::Pace);
         self.record();
+        #[cfg(debug_assertions)]
+        self.assert_sound();
         Ok(())
     }
 

@@ -131,8 +131,10 @@ impl Engine {
         let Some(render) = self.renders.get(&number) else { return };
         let (step, occurrence) = (self.seq + u64::from(!self.stepped), render.occurrence);
         if self.store == StoreState::Gone {
-            // It is dealt with when something can be written again.
-            self.rendered.retain(|answered| answered.number != number);
+            // It is dealt with when something can be written again; one that comes after it is late.
+            if self.rendered.iter().any(|answered| answered.number == number) {
+                return;
+            }
             self.rendered.push_back(Answered { step: Seq::MAX, number, occurrence, rendering });
             return;
         }
@@ -173,10 +175,11 @@ impl Engine {
         }
         if let Rendering::Content { content, timestamp } = rendering {
             let event = work.event.rendered(&content, &timestamp);
+            // Nothing is nothing, in whatever form a host wants its content.
+            if event.silent && event.ambiguous.is_none() {
+                return self.end(key, Fate::Empty);
+            }
             if self.is_fit(&event) {
-                if event.silent {
-                    return self.end(key, Fate::Empty);
-                }
                 self.materialise(key, event);
             }
         }
@@ -211,6 +214,10 @@ impl Engine {
             render.timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms.max(1);
             self.timers.set(render.timer_ms, Timer::Render(number));
             return;
+        }
+        let key = render.work;
+        if self.works.get(key).is_some_and(|work| self.has_lapsed(work)) {
+            return self.end(key, Fate::Lapsed);
         }
         self.give_up_render(number);
     }

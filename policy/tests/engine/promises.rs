@@ -1,5 +1,6 @@
 //! One test for each row and each rule.
 
+mod any_order;
 mod capacity;
 mod failed_commit;
 mod journal;

@@ -135,7 +135,7 @@ impl Rig {
         self.drain();
     }
 
-    fn wall_ms(&self) -> i64 {
+    pub(super) fn wall_ms(&self) -> i64 {
         1_767_225_600_000 + self.now_ms as i64 + self.ahead_ms
     }
 
