@@ -1,6 +1,7 @@
 //! One test for each row and each rule.
 
 mod any_order;
+mod batches;
 mod capacity;
 mod failed_commit;
 mod journal;
