@@ -157,10 +157,14 @@ impl Engine {
         let occupant = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
         let newer = occupant.and_then(|key| Some((key, self.works.get(key)?)));
         if let Some((newer, other)) = newer.filter(|(_, other)| other.arrived > arrived) {
+            let (through, notice) = (other.through.is_some(), other.is_notice());
             if batch && other.is_pending() {
                 return self.absorb(newer, key);
             }
-            if !(rendered && other.is_pending()) {
+            if batch && through && notice {
+                // It is told for itself, whatever is said to it: it has no place to give up.
+                self.fix(newer);
+            } else if !(rendered && (through || other.is_pending())) {
                 self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }
@@ -179,6 +183,15 @@ impl Engine {
         } else {
             self.all_due = false;
             self.set_release(key);
+        }
+    }
+
+    /// Nothing replaces this any more.
+    fn fix(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.role = Role::Fixed;
+        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+            subject.unseat(key);
         }
     }
 

@@ -51,8 +51,11 @@ impl Engine {
                 self.end(key, Fate::Lapsed);
                 continue;
             }
+            // What is ready before it takes its place in the host's hands first.
+            let most = self.settings.in_flight;
+            let before = self.order.ready_before(place, most);
             if self.renders.len() >= MAX_RENDERS.min(self.pace.most())
-                || self.renders.len() + self.outs.len() >= self.settings.in_flight
+                || self.renders.len() + self.outs.len() + before >= most
             {
                 return;
             }

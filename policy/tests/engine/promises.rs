@@ -3,6 +3,7 @@
 mod any_order;
 mod batches;
 mod capacity;
+mod corners;
 mod failed_commit;
 mod journal;
 mod letters;
