@@ -59,6 +59,18 @@ fn a_plain_occurrence_that_replaces_a_batch_behind_a_forward_goes_when_that_is_a
 }
 
 #[test]
+fn a_plain_occurrence_that_cancels_a_render_and_replaces_what_is_behind_it_goes() {
+    let mut rig = Rig::open(Settings::default());
+    rig.send(&notice("n"));
+    rig.feed(Input::Flush);
+    rig.send(&notice("m"));
+    rig.feed(Input::Flush);
+    rig.send(&plain("p"));
+    rig.wait(60_000);
+    assert_eq!((rig.out_ids(), rig.asked.len()), (vec!["p"], 1));
+}
+
+#[test]
 fn a_notice_that_replaces_what_is_behind_a_forward_is_rendered_when_that_is_answered() {
     let mut rig = Rig::open(patient());
     rendered_out(&mut rig);
@@ -377,6 +389,24 @@ fn a_failed_commit_of_each_step_of_a_render_loses_nothing_and_asks_at_most_once_
         assert_eq!(rig.standing("n").map(|(fate, _)| fate), Some(Fate::Delivered), "{failing}");
         assert_eq!((rig.engine.load().held, rig.book.count(Table::Notice)), (0, 0));
     }
+}
+
+#[test]
+fn what_was_not_handed_over_when_its_session_ended_counts_once() {
+    let mut rig = Rig::open(patient());
+    rendered_out(&mut rig);
+    rig.reply("n", &Say::Accepted);
+    let idle = rig.engine.load().held_bytes;
+    rig.send(&notice("m"));
+    rig.feed(Input::Flush);
+    rig.render(2, Some("fresh"));
+    rig.feed(closed());
+    rig.event(&notice("t"));
+    rig.end();
+    rig.send(&plain("w").retract().content(""));
+    rig.begin_open(legacy(Dedup::Push));
+    rig.send(&plain("v").retract().content(""));
+    assert_eq!((idle, rig.engine.load().held_bytes), (0, 0));
 }
 
 #[test]
