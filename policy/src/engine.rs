@@ -261,6 +261,8 @@ impl Engine {
         self.sweep_timers();
         #[cfg(debug_assertions)]
         self.assert_sound();
+        #[cfg(debug_assertions)]
+        self.assert_pumped();
     }
 
     /// The next wish, in the order they must be carried out; `None` when there is none.

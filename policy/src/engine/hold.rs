@@ -115,19 +115,19 @@ impl Engine {
             self.vouch(waiting);
             plan.occupant = self.plan(&candidate).occupant;
         }
-        if let Some(old) = plan.occupant {
-            if !through {
-                let number = self.admit(Some(fingerprint), digest);
-                self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
-                let pending = subject.and_then(|id| self.subjects.get(id)).and_then(|known| known.occupant);
-                if let Some(pending) = pending.filter(|&pending| pending != old) {
-                    self.end(pending, Fate::Replaced);
-                }
-                self.replace(old, number, candidate, plan.outcome, prior.clone());
-                self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
-                self.accept(ticket, plan.outcome, prior);
-                return;
+        if let Some(old) = plan.occupant
+            && !through
+        {
+            let number = self.admit(Some(fingerprint), digest);
+            self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
+            let pending = subject.and_then(|id| self.subjects.get(id)).and_then(|known| known.occupant);
+            if let Some(pending) = pending.filter(|&pending| pending != old) {
+                self.end(pending, Fate::Replaced);
             }
+            self.replace(old, number, candidate, plan.outcome, prior.clone());
+            self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
+            self.accept(ticket, plan.outcome, prior);
+            return;
         }
         let number = if through { 0 } else { self.admit(Some(fingerprint), digest) };
         if !through {
