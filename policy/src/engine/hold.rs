@@ -334,19 +334,6 @@ impl Engine {
         self.overtake(subject, arrived, &fate, notice);
     }
 
-    /// A notice that no host is given as it is any more, and that is unread: it is a batch like any other's.
-    fn open_batch(&mut self, key: WorkKey, number: u64) {
-        let Some(work) = self.works.get_mut(key).filter(|work| work.role == Role::Plain) else { return };
-        let (place, ready) = (work.place, work.stage == Stage::Ready);
-        let mut batch = Batch::opened_by(number);
-        self.changes.push(batch.join(&work.event));
-        work.role = Role::Pending(Box::new(batch));
-        if ready {
-            self.order.remove_ready(place);
-            self.list_ready(key);
-        }
-    }
-
     fn is_through(&self, key: WorkKey) -> bool {
         self.works.get(key).is_some_and(|work| work.through.is_some())
     }

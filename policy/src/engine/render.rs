@@ -1,6 +1,7 @@
 //! Renders: a batch is frozen, its producer asked, and what comes of it takes its place (contract 6.5).
 
 use super::Engine;
+use super::batch::Batch;
 use super::input::{Rendering, Stance, StoreState};
 use super::output::{Fate, Output, Seq};
 use super::timer::Timer;
@@ -127,6 +128,19 @@ impl Engine {
             subject.seat(key, &Role::Rendered);
         }
         self.touch(key);
+    }
+
+    /// A notice that no host is given as it is any more, and that is unread: it is a batch like any other's.
+    pub(super) fn open_batch(&mut self, key: WorkKey, number: u64) {
+        let Some(work) = self.works.get_mut(key).filter(|work| work.role == Role::Plain) else { return };
+        let (place, ready) = (work.place, work.stage == Stage::Ready);
+        let mut batch = Batch::opened_by(number);
+        self.changes.push(batch.join(&work.event));
+        work.role = Role::Pending(Box::new(batch));
+        if ready {
+            self.order.remove_ready(place);
+            self.list_ready(key);
+        }
     }
 
     pub(super) fn on_rendered(&mut self, number: u64, rendering: Rendering) {

@@ -64,6 +64,7 @@ fn run(seed: u64, steps: usize) {
     // What was on its way when commits began to stall: only that ever left.
     let mut left = (u64::MAX, u64::MAX);
     let mut tickets: Vec<(String, u64)> = Vec::new();
+    let (mut answered, mut late) = (HashSet::new(), HashSet::new());
     for step in 0..steps {
         match rng.u32(..40) {
             0..=13 => {
@@ -86,6 +87,11 @@ fn run(seed: u64, steps: usize) {
                     2 => content("7"),
                     _ => content(&format!("\"rendered {step}{}\"", "y".repeat(rng.usize(..300)))),
                 };
+                if !answered.insert(number)
+                    && let Rendering::Content { content, .. } = &rendering
+                {
+                    late.extend(serde_json::from_slice::<String>(content));
+                }
                 rig.feed(Input::Rendered(number, rendering));
             }
             19..=23 if !rig.out.is_empty() => {
@@ -166,6 +172,7 @@ fn run(seed: u64, steps: usize) {
             37 if losses => {
                 rig.kill(0);
                 rig.asked.clear();
+                answered.clear();
                 left = (u64::MAX, u64::MAX);
                 stalled = false;
                 rig.begin_open(legacy(Dedup::Push));
@@ -211,6 +218,8 @@ fn run(seed: u64, steps: usize) {
             break;
         }
     }
+    late.remove("");
+    assert!(rig.given.iter().all(|(_, text)| !late.contains(text)), "a late answer is discarded");
     let load = rig.engine.load();
     assert_eq!((load.held, load.out, load.rendering, load.held_bytes), (0, 0, 0, 0), "everything goes");
     assert_eq!(rig.book.count(mcpl_policy::journal::Table::Notice), 0, "notices of nothing");
