@@ -55,7 +55,8 @@ impl Engine {
             // What is ready before it takes its place in the host's hands first.
             let most = self.settings.in_flight;
             let before = self.order.ready_before(place, most);
-            if self.renders.len() >= MAX_RENDERS.min(self.pace.most())
+            if self.renders.len() >= MAX_RENDERS
+                || self.renders.len() + before >= self.pace.most()
                 || self.renders.len() + self.outs.len() + before >= most
             {
                 return;

@@ -2,6 +2,7 @@
 
 mod any_order;
 mod batches;
+mod bounds;
 mod capacity;
 mod corners;
 mod failed_commit;

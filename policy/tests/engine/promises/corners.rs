@@ -1,12 +1,9 @@
 //! Batches where they meet what else there is (contract 4.5, 5, 6.5, 7.1, 7.4, 7.5, 9).
 
 use mcpl_policy::admission::Learned;
-use mcpl_policy::engine::{
-    Answer, Arrival, Fate, Host, MAX_RENDERS, Outcome, Stance, StoreState, Taught, Ticket, Word,
-};
-use mcpl_policy::journal::Table;
+use mcpl_policy::engine::{Arrival, Fate, Host, Outcome, Stance, Taught, Ticket, Word};
 use mcpl_policy::profile::Dedup;
-use mcpl_policy::{Input, Output, Settings};
+use mcpl_policy::{Input, Settings};
 
 use super::rig::{Answered, Rig, settings};
 use crate::draft::Draft;
@@ -224,19 +221,6 @@ fn a_batch_whose_authority_lapsed_is_dropped_when_its_render_takes_too_long() {
 }
 
 #[test]
-fn the_first_answer_counts_while_the_journal_takes_nothing() {
-    let mut rig = Rig::open(patient());
-    rig.send(&notice("n"));
-    rig.feed(Input::Flush);
-    rig.feed(Input::Store(StoreState::Gone));
-    rig.render(1, Some("first"));
-    rig.render(1, Some("second"));
-    rig.wait(60_000);
-    rig.feed(Input::Store(StoreState::Good));
-    assert_eq!(rig.given, [("n".to_owned(), "first".to_owned())]);
-}
-
-#[test]
 fn a_rendered_dead_letter_sent_again_is_what_was_rendered() {
     let mut rig = Rig::open(patient());
     rendered_out(&mut rig);
@@ -295,132 +279,6 @@ fn in_a_session_that_is_stepped_aside_from_a_batch_and_what_is_rendered_go_befor
 }
 
 #[test]
-fn renders_are_asked_for_up_to_their_bound_and_one_that_is_cancelled_makes_room() {
-    let mut rig = Rig::open(settings(|settings| {
-        *settings = patient();
-        settings.in_flight = 1_000;
-    }));
-    let keys: Vec<&'static str> = (0..70).map(|n| &*Box::leak(format!("k{n}").into_boxed_str())).collect();
-    for key in &keys {
-        rig.send(&Draft::push(&format!("n-{key}"), "fs-a").key(key).deferred());
-    }
-    rig.feed(Input::Flush);
-    assert_eq!((rig.asked.len(), rig.engine.load().rendering), (MAX_RENDERS, MAX_RENDERS));
-    rig.send(&Draft::push("p", "fs-a").key(keys[3]));
-    assert_eq!((rig.asked.len(), rig.engine.load().rendering), (MAX_RENDERS + 1, MAX_RENDERS));
-    rig.render(4, Some("late"));
-    assert!(rig.told.is_empty());
-    for number in (1..=MAX_RENDERS as u64).filter(|&number| number != 4) {
-        rig.render(number, Some("fresh"));
-    }
-    assert_eq!((rig.told.len(), rig.asked.len()), (MAX_RENDERS - 1, 70));
-}
-
-#[test]
-fn what_is_rendered_and_what_is_out_keep_to_in_flight() {
-    let mut rig = Rig::open(settings(|settings| {
-        *settings = patient();
-        settings.in_flight = 2;
-    }));
-    for key in ["a", "b", "c"] {
-        rig.send(&Draft::push(key, "fs-a").key(key).deferred());
-    }
-    rig.feed(Input::Flush);
-    assert_eq!(rig.asked.len(), 2);
-    rig.render(1, Some("fresh"));
-    assert_eq!((rig.told.len(), rig.asked.len()), (1, 2));
-    rig.reply("a", &Say::Accepted);
-    assert_eq!(rig.asked.len(), 3);
-}
-
-#[test]
-fn what_cannot_go_makes_way_at_once_for_a_batch_that_can_be_rendered() {
-    let mut rig = Rig::open(settings(|settings| {
-        *settings = patient();
-        settings.in_flight = 1;
-    }));
-    let other = Draft::push("e", "fs-b").key("other");
-    rig.send(&other);
-    rig.feed(Input::Taught(Taught::of(&other.event()), Learned::Closed));
-    rig.send(&notice("n"));
-    rig.feed(Input::Flush);
-    assert_eq!((rig.told.len(), rig.asked.len()), (0, 1), "what was before it waits for its scope");
-}
-
-#[test]
-fn a_failed_commit_of_each_step_of_a_render_loses_nothing_and_asks_at_most_once_that_left() {
-    for failing in 0..3 {
-        let mut rig = Rig::open(patient());
-        rig.send(&notice("n"));
-        let begin = |rig: &mut Rig| rig.feed(Input::Flush);
-        if failing == 0 {
-            rig.stall();
-        }
-        begin(&mut rig);
-        if failing == 0 {
-            rig.fail();
-            rig.restore(StoreState::Good);
-            begin(&mut rig);
-            assert_eq!(rig.asked.len(), 2, "the first never left");
-        }
-        let number = rig.asked.last().unwrap().0;
-        if failing == 1 {
-            rig.stall();
-        }
-        rig.render(number, Some("fresh"));
-        if failing == 1 {
-            rig.out.clear();
-            rig.given.clear();
-            rig.fail();
-            rig.restore(StoreState::Good);
-            rig.wait(1);
-        }
-        rig.write("n");
-        if failing == 2 {
-            rig.stall();
-        }
-        rig.reply("n", &Say::Accepted);
-        if failing == 2 {
-            rig.fail();
-            rig.restore(StoreState::Good);
-        }
-        rig.wait(60_000);
-        assert_eq!(rig.given, [("n".to_owned(), "fresh".to_owned())], "{failing}");
-        assert_eq!(rig.standing("n").map(|(fate, _)| fate), Some(Fate::Delivered), "{failing}");
-        assert_eq!((rig.engine.load().held, rig.book.count(Table::Notice)), (0, 0));
-    }
-}
-
-#[test]
-fn what_was_not_handed_over_when_its_session_ended_counts_once() {
-    let mut rig = Rig::open(patient());
-    rendered_out(&mut rig);
-    rig.reply("n", &Say::Accepted);
-    let idle = rig.engine.load().held_bytes;
-    rig.send(&notice("m"));
-    rig.feed(Input::Flush);
-    rig.render(2, Some("fresh"));
-    rig.feed(closed());
-    rig.event(&notice("t"));
-    rig.end();
-    rig.send(&plain("w").retract().content(""));
-    rig.begin_open(legacy(Dedup::Push));
-    rig.send(&plain("v").retract().content(""));
-    assert_eq!((idle, rig.engine.load().held_bytes), (0, 0));
-}
-
-#[test]
-fn a_full_disk_lets_what_is_there_be_rendered_and_told() {
-    let mut rig = Rig::open(patient());
-    rig.send(&notice("n"));
-    rig.feed(Input::Store(StoreState::Short));
-    rig.feed(Input::Flush);
-    rig.render(1, Some("fresh"));
-    rig.reply("n", &Say::Accepted);
-    assert_eq!(rig.fate("n"), Some(&Fate::Delivered));
-}
-
-#[test]
 fn a_batch_is_rendered_before_the_places_behind_it_go_and_none_of_them_waits() {
     let mut rig = Rig::open(patient());
     rig.send(&notice("n").channel("chan-a"));
@@ -439,30 +297,4 @@ fn where_a_replacement_keeps_its_place_a_plain_that_cancelled_a_render_has_that_
     assert!(rig.told.is_empty(), "it waits for a reason of its own");
     rig.feed(Input::Flush);
     assert_eq!(rig.told, ["p", "e"]);
-}
-
-#[test]
-fn sixty_thousand_open_batches_keep_to_their_bounds() {
-    let mut rig = Rig::open(settings(|settings| settings.in_flight = 64));
-    let mut event = notice("n").event();
-    for index in 0..60_000_u64 {
-        let text = format!(
-            r#"{{"featureSet":"fs-a","eventId":"n{index}","timestamp":"2026-01-01T00:00:00Z","coalesce":{{"key":"k{index}","deferred":true,"data":1}},"payload":{{"content":"x"}}}}"#
-        );
-        event.clone_from(&mcpl_codec::Event::push(text.into()));
-        let now = mcpl_policy::Now { mono_ms: rig.now_ms, wall_ms: rig.wall_ms() };
-        let arrival = Arrival { ticket: Ticket(index), answerable: true, event: event.clone(), digest: None };
-        rig.engine.handle(now, Input::Event(arrival));
-        while let Some(output) = rig.engine.poll() {
-            if let Output::Answer { answer, .. } = output {
-                assert!(matches!(answer, Answer::Accepted { outcome: Outcome::First, .. }));
-            }
-        }
-    }
-    let load = rig.engine.load();
-    assert_eq!((load.held, load.subjects), (60_000, 60_000));
-    assert!(load.timers <= 4 * 60_000 + 1_024, "{load:?}");
-    assert!(load.held_bytes < 60_000 * 200, "{load:?}");
-    rig.feed(Input::Flush);
-    assert_eq!(rig.engine.load().rendering, MAX_RENDERS);
 }
