@@ -249,11 +249,12 @@ impl Engine {
         }
     }
 
-    /// The producer is gone with the session.
+    /// The producer is gone with the session; what it answered before is dealt with when that can be written.
     pub(super) fn give_up_renders(&mut self) {
-        for number in self.renders.keys().copied().collect::<Vec<_>>() {
+        let answered = |number: &u64| self.rendered.iter().any(|answered| answered.number == *number);
+        let unanswered: Vec<u64> = self.renders.keys().copied().filter(|number| !answered(number)).collect();
+        for number in unanswered {
             self.give_up_render(number);
         }
-        self.rendered.retain(|answered| answered.step != Seq::MAX);
     }
 }

@@ -168,6 +168,20 @@ fn what_was_not_handed_over_when_its_session_ended_counts_once() {
 }
 
 #[test]
+fn what_was_rendered_before_its_session_ended_is_told_when_the_journal_takes_something_again() {
+    let mut rig = Rig::open(patient());
+    rig.send(&notice("n"));
+    rig.feed(Input::Flush);
+    rig.feed(Input::Store(StoreState::Gone));
+    rig.render(1, Some("fresh"));
+    rig.end();
+    rig.wait(60_000);
+    rig.begin_open(legacy(Dedup::Push));
+    rig.feed(Input::Store(StoreState::Good));
+    assert_eq!(rig.given, [("n".to_owned(), "fresh".to_owned())]);
+}
+
+#[test]
 fn a_full_disk_lets_what_is_there_be_rendered_and_told() {
     let mut rig = Rig::open(patient());
     rig.send(&notice("n"));
