@@ -49,12 +49,15 @@ impl Engine {
         );
         older.extend(rendered);
         older.retain(|&key| is_older(key));
-        if notice && let Some(occupant) = occupant {
-            let pending = |key: &WorkKey| works.get(*key).is_some_and(Work::is_pending);
-            let (batches, others) = older.into_iter().partition(pending);
+        if notice {
+            let is = |key: &WorkKey, of: fn(&Work) -> bool| works.get(*key).is_some_and(of);
+            older.retain(|key| !is(key, |work| work.role == Role::Rendered));
+            let (batches, others) = older.into_iter().partition(|key| is(key, Work::is_pending));
             older = others;
             for key in batches {
-                self.absorb(occupant, key);
+                if let Some(occupant) = occupant {
+                    self.absorb(occupant, key);
+                }
             }
         }
         let works = &self.works;
@@ -76,6 +79,7 @@ impl Engine {
         };
         self.changes.push(batch.clear());
         let freed = batch.bytes();
+        let given = self.works.get(older).map(|work| (work.first_ms, work.stage));
         if let Some(work) = self.works.get_mut(newer)
             && let Role::Pending(into) = &mut work.role
         {
@@ -92,6 +96,22 @@ impl Engine {
         }
         self.touch(newer);
         self.end(older, Fate::Replaced);
+        // It is the same batch: its longest time runs from its first notice, and its reason stays given.
+        let Some((first_ms, stage)) = given else { return };
+        if let Some(work) = self.works.get_mut(newer) {
+            work.first_ms = work.first_ms.min(first_ms);
+            work.release_timer_ms = None;
+        }
+        match stage {
+            Stage::Held | Stage::Aside { due: false } => self.set_release(newer),
+            Stage::Ready
+            | Stage::Parked
+            | Stage::Waiting
+            | Stage::Behind
+            | Stage::Rendering(_)
+            | Stage::Aside { due: true }
+            | Stage::Out(_) => self.mark_due(newer),
+        }
     }
 
     /// The accepted occurrence that is unread of a subject, set aside or not.
@@ -100,6 +120,12 @@ impl Engine {
         occupant
             .filter(|&key| self.works.get(key).is_some_and(|work| work.through.is_none()))
             .or_else(|| self.set_aside_of(id).next())
+    }
+
+    /// The accepted occurrence of a subject that goes next: what is rendered goes before what is not.
+    pub(super) fn next_of(&self, id: SubjectKey) -> Option<WorkKey> {
+        let rendered = self.subjects.get(id).and_then(|subject| subject.rendered.first().copied());
+        rendered.or_else(|| self.unread_of(id))
     }
 
     /// What write-throughs of a subject have set aside.
@@ -131,10 +157,14 @@ impl Engine {
         let occupant = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
         let newer = occupant.and_then(|key| Some((key, self.works.get(key)?)));
         if let Some((newer, other)) = newer.filter(|(_, other)| other.arrived > arrived) {
+            let (through, notice) = (other.through.is_some(), other.is_notice());
             if batch && other.is_pending() {
                 return self.absorb(newer, key);
             }
-            if !(rendered && other.is_pending()) {
+            if batch && through && notice {
+                // It is told for itself, whatever is said to it: it has no place to give up.
+                self.fix(newer);
+            } else if !(rendered && (through || other.is_pending())) {
                 self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }
@@ -153,6 +183,15 @@ impl Engine {
         } else {
             self.all_due = false;
             self.set_release(key);
+        }
+    }
+
+    /// Nothing replaces this any more.
+    fn fix(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.role = Role::Fixed;
+        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+            subject.unseat(key);
         }
     }
 

@@ -318,6 +318,9 @@ impl Engine {
             self.keep_receipt(admitted, None, Fate::Held);
             self.touch(key);
         }
+        if notice {
+            self.open_batch(key, number);
+        }
         for ticket in through.tickets {
             let answer = Answer::Accepted { outcome, prior: prior.clone() };
             self.outputs.push_back(Output::Answer { ticket, answer, after });
@@ -361,12 +364,14 @@ impl Engine {
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
         let event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
-        let (subject, ready) = (old.subject, old.stage == Stage::Ready);
+        let subject = old.subject;
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }
-        if ready && let Some(old) = self.works.get(key) {
-            self.order.remove_ready(old.place);
+        // Where it is listed is for its role to say, and what was behind something is ready once it moved.
+        let ready = self.works.get(key).filter(|old| old.stage == Stage::Ready).map(|old| old.place);
+        if let Some(place) = ready {
+            self.order.remove_ready(place);
         }
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
@@ -406,7 +411,7 @@ impl Engine {
             subject.unseat(key);
             subject.seat(key, &work.role);
         }
-        if ready {
+        if ready.is_some() {
             self.list_ready(key);
         }
         self.close(&before, &Fate::Replaced);

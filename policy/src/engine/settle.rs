@@ -233,7 +233,7 @@ impl Engine {
         let (attempts, not_before_ms, stuck) = (work.attempts, work.not_before_ms, work.stuck);
         let fixed = !work.is_replaceable();
         if let (Some(superseded), false) = (&out.superseded, fixed) {
-            let heir = out.subject.and_then(|id| self.unread_of(id));
+            let heir = out.subject.and_then(|id| self.next_of(id));
             if let Some(work) = heir.and_then(|key| self.works.get_mut(key)) {
                 work.attempts = attempts;
                 work.not_before_ms = work.not_before_ms.max(not_before_ms);
@@ -249,6 +249,8 @@ impl Engine {
         self.touch(out.work);
         let Some(work) = self.works.get_mut(out.work) else { return };
         self.held_bytes += work.bytes();
+        // It is out no longer, and in no list yet.
+        work.stage = Stage::Aside { due: true };
         if let Some(id) = work.subject
             && let Some(subject) = self.subjects.get_mut(id)
         {
