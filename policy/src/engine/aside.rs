@@ -33,10 +33,10 @@ impl Engine {
         let rendered = if notice { Vec::new() } else { subject.rendered.clone() };
         let works = &self.works;
         let is_older = |key: WorkKey| works.get(key).is_some_and(|work| work.arrived < arrived);
+        // No notice displaces what was rendered, wherever it is.
+        let stays = |key: WorkKey| notice && works.get(key).is_some_and(|work| work.role == Role::Rendered);
         if subject.out > 0 {
             let (step, by) = (self.seq + u64::from(!self.stepped), self.admitting);
-            let stays =
-                |key: WorkKey| notice && works.get(key).is_some_and(|work| work.role == Role::Rendered);
             let older = |out: &&mut Out| out.subject == Some(id) && is_older(out.work) && !stays(out.work);
             for out in self.outs.values_mut().filter(older) {
                 out.supersede(fate, step, by);

@@ -238,8 +238,6 @@ impl Engine {
                 work.attempts = attempts;
                 work.not_before_ms = work.not_before_ms.max(not_before_ms);
                 work.stuck |= stuck;
-            }
-            if let Some(key) = heir {
                 self.touch(key);
             }
             self.admitting = superseded.by();

@@ -120,6 +120,9 @@ impl Book {
             "texts of nothing"
         );
         assert!(texts <= max_dead_letters, "{texts} texts of dead letters");
+        for (id, row) in self.table(Table::Notice) {
+            assert_eq!(held.remove(&(Table::Notice, id)).as_deref(), Some(row), "notice {id}");
+        }
         for (id, row) in self.table(Table::Subject) {
             let wanted = SubjectRow { used: 0, ..SubjectRow::decode(id, row).unwrap() };
             let row =

@@ -17,6 +17,8 @@ pub(crate) struct Draft {
     pub(crate) key: Option<&'static str>,
     pub(crate) content: String,
     pub(crate) deferred: bool,
+    /// `coalesce.data` of a notice, raw.
+    pub(crate) data: Option<&'static str>,
     pub(crate) retract: bool,
     pub(crate) initial: bool,
     pub(crate) tags: Vec<&'static str>,
@@ -37,6 +39,9 @@ pub(crate) enum Wrong {
     Twice,
 }
 
+/// Where the raw `data` goes.
+const DATA: &str = "(data)";
+
 impl Draft {
     pub(crate) fn push(id: &str, scope: &'static str) -> Self {
         Self {
@@ -47,6 +52,7 @@ impl Draft {
             key: None,
             content: format!("content of {id}"),
             deferred: false,
+            data: None,
             retract: false,
             initial: false,
             tags: Vec::new(),
@@ -170,9 +176,15 @@ impl Draft {
             if let (Lane::Push, Some(channel)) = (self.lane, self.channel) {
                 coalesce["channelId"] = json!(channel);
             }
+            if self.data.is_some() {
+                coalesce["data"] = json!(DATA);
+            }
             body.insert("coalesce".to_owned(), coalesce);
         }
         let mut text = Value::Object(body).to_string();
+        if let Some(data) = self.data {
+            text = text.replacen(&json!(DATA).to_string(), data, 1);
+        }
         if self.wrong == Some(Wrong::Twice) {
             text.insert_str(1, r#""eventId":"another","#);
         }

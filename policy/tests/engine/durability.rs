@@ -9,6 +9,7 @@ mod disk;
 mod host;
 mod loss;
 mod oracle;
+mod producer;
 mod wire;
 mod world;
 

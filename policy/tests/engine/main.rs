@@ -10,3 +10,4 @@ mod durability;
 mod promises;
 mod say;
 mod simulation;
+mod telling;

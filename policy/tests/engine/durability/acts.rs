@@ -27,7 +27,8 @@ impl World {
     fn act(&mut self) {
         let ms = if self.chance.percent(40) { 0 } else { self.chance.time() };
         self.pass_time(ms);
-        match self.chance.up_to(0..1_000) {
+        match self.chance.up_to(0..1_100) {
+            1_000.. => self.producer_acts(),
             0..290 => self.event(),
             290..400 => self.again(),
             400..620 => self.host_acts(),
@@ -99,14 +100,26 @@ impl World {
         if self.session.is_none() || self.wire.blocks() {
             return;
         }
-        let id = format!("e{}", self.ids);
-        self.ids += 1;
+        let notices = if self.chance.flurry() { self.chance.up_to(60..100) } else { 0 };
+        for _ in 0..notices {
+            let id = self.next_id();
+            let notice = self.chance.notice(&id, self.wall_ms());
+            self.errands.push(Errand { draft: notice.clone(), told: None, waits: false });
+            self.send(&notice);
+        }
+        let id = self.next_id();
         let mut draft = self.chance.event(&id, self.wall_ms());
         if self.settings.store_uncoalesced && self.chance.percent(40) {
             (draft.key, draft.retract, draft.deferred, draft.initial) = (None, false, false, false);
+            draft.data = None;
         }
         self.errands.push(Errand { draft: draft.clone(), told: None, waits: false });
         self.send(&draft);
+    }
+
+    fn next_id(&mut self) -> String {
+        self.ids += 1;
+        format!("e{}", self.ids - 1)
     }
 
     /// What was not answered, or not accepted, is sent again; and, now and then, what was.
@@ -262,6 +275,7 @@ impl World {
         let listens = self.chance.percent(50);
         self.wire.end(listens);
         self.wire.ways.clear();
+        self.wire.asks.clear();
         if !listens {
             self.hang_up();
         }
@@ -353,6 +367,9 @@ impl World {
                 self.hand_over(forward);
                 self.written(forward);
                 self.answer(forward, Say::Accepted);
+            }
+            if self.chance.percent(70) {
+                self.answer_renders();
             }
             if self.disk.waiting() > 0 || !self.wire.ways.is_empty() {
                 continue;

@@ -63,6 +63,7 @@ impl World {
         self.note_relics();
         self.engine.restore(self.disk.durable, state, recovery).unwrap();
         self.oracle.restored(self.engine.steps());
+        self.steady_ms = self.mono_ms();
         if self.boundary() {
             return;
         }

@@ -1,5 +1,6 @@
 //! What must be true of all that left the sidecar, and of what is on disk.
 
+mod renders;
 mod seen;
 mod steps;
 mod wires;
@@ -12,6 +13,8 @@ use mcpl_policy::Settings;
 use mcpl_policy::engine::{Answer, Fate, Seq, StoreState};
 use mcpl_policy::journal::{MetaRow, Table};
 
+use self::renders::{Batch, Undo};
+pub(super) use self::renders::Timing;
 pub(super) use self::seen::Seen;
 pub(super) use self::steps::Ends;
 pub(super) use self::wires::Seat;
@@ -62,6 +65,7 @@ struct Occurrence {
     loose: bool,
     /// It ended so, on disk.
     ended: Option<Fate>,
+    batch: Batch,
 }
 
 /// What was seen of an `eventId`, whatever became of it.
@@ -99,6 +103,14 @@ pub(super) struct Oracle {
     /// Fate and revision, as the newest step has it.
     standing: BTreeMap<u64, (Fate, u32)>,
     notes: VecDeque<(Seq, Note)>,
+    /// What batches were, before steps that are not on disk.
+    undo: Vec<Undo>,
+    /// The newest step that is.
+    durable: Seq,
+    /// Notices that were in a request which left.
+    given: BTreeSet<u64>,
+    /// The batch that each notice was told with.
+    told: HashMap<u64, u64>,
     seen: Seen,
 }
 
@@ -133,6 +145,10 @@ impl Oracle {
             evidence: HashMap::new(),
             standing: BTreeMap::new(),
             notes: VecDeque::new(),
+            undo: Vec::new(),
+            durable: 0,
+            given: BTreeSet::new(),
+            told: HashMap::new(),
             seen: Seen::default(),
         }
     }
@@ -143,6 +159,7 @@ impl Oracle {
 
     pub(super) fn reload(&mut self, settings: &Settings) {
         self.settings = settings.clone();
+        self.renders_unsure();
     }
 
     /// The producer asks.
@@ -219,7 +236,10 @@ impl Oracle {
     /// What is not on disk never was: the sidecar was killed, or a commit failed.
     pub(super) fn rolled_back(&mut self, book: &Book, killed: bool) {
         let next = next_of(book);
-        for (number, one) in self.all.split_off(&next) {
+        let lost = self.all.split_off(&next);
+        let subjects: Vec<_> = lost.values().map(|one| (one.draft.subject(), one.draft.deferred)).collect();
+        self.renders_rolled_back(&subjects, killed);
+        for (number, one) in lost {
             assert!(!one.told, "{}: was answered as accepted, and is gone", one.id);
             assert!(one.sent.is_none(), "{}: was handed over, and is gone", one.id);
             self.newest.get_mut(&one.id).unwrap().retain(|&other| other != number);
@@ -251,10 +271,12 @@ impl Oracle {
         for one in self.all.values_mut().filter(|one| one.reply == Reply::Waits) {
             one.reply = Reply::Dealt(seq);
         }
+        self.renders_restored(seq);
     }
 
     /// The session is over: answers that could not be dealt with are not known any more.
     pub(super) fn session_over(&mut self) {
+        self.renders_unsure();
         for one in self.all.values_mut() {
             one.asked = None;
             one.reply = match one.reply {

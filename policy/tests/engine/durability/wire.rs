@@ -14,6 +14,7 @@ pub(super) enum Gated {
         answer: Answer,
     },
     Forward(Way),
+    Render(Ask),
     /// Since when it waits.
     Pass {
         ticket: u64,
@@ -22,6 +23,18 @@ pub(super) enum Gated {
     Resolved {
         request: u64,
     },
+}
+
+/// A render that its producer is asked for.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ask {
+    pub(super) render: u64,
+    /// The number of the occurrence.
+    pub(super) number: u64,
+    /// When the engine made it.
+    pub(super) made_ms: u64,
+    /// When it left.
+    pub(super) left_ms: u64,
 }
 
 /// A forward on its way.
@@ -47,6 +60,10 @@ pub(super) struct Wire {
     gate: VecDeque<(Seq, Gated)>,
     /// Forwards whose step is on disk, by number.
     pub(super) ways: BTreeMap<u64, Way>,
+    /// Renders that left in this session.
+    pub(super) asks: BTreeMap<u64, Ask>,
+    /// The newest render there was.
+    pub(super) newest: u64,
 }
 
 impl Wire {
@@ -80,7 +97,7 @@ impl Wire {
     /// producer if it `listens`.
     pub(super) fn end(&mut self, listens: bool) {
         self.extract(|gated| match gated {
-            Gated::Forward(_) | Gated::Pass { .. } => true,
+            Gated::Forward(_) | Gated::Render(_) | Gated::Pass { .. } => true,
             Gated::Answer { .. } => !listens,
             Gated::Resolved { .. } => false,
         });

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::disk::{Disk, News};
 use super::host::Far;
 use super::oracle::{Ends, Moment, Oracle, Seat, Seen, Told};
-use super::wire::{Gated, Way, Wire};
+use super::wire::{Ask, Gated, Way, Wire};
 use crate::draft::Draft;
 use crate::simulation::chance::Chance;
 
@@ -41,6 +41,8 @@ pub(super) struct World {
     pub(super) now_ms: u64,
     /// How far the sidecar's running time is behind it.
     pub(super) behind_ms: u64,
+    /// Since when the disk has taken everything, in the sidecar's running time.
+    pub(super) steady_ms: u64,
     pub(super) session: Option<(u64, Host)>,
     pub(super) sessions: u64,
     /// Everything that can be denied is.
@@ -80,6 +82,7 @@ impl World {
             settings,
             now_ms: 0,
             behind_ms: 0,
+            steady_ms: 0,
             session: None,
             sessions: 0,
             prompt,
@@ -171,7 +174,16 @@ impl World {
         let mut taken = Vec::new();
         for output in outputs {
             match output {
-                Output::Step(_) | Output::Ended { .. } | Output::Retrying { .. } | Output::Render { .. } => {}
+                Output::Step(_) | Output::Ended { .. } | Output::Retrying { .. } => {}
+                Output::Render { number, params, after } => {
+                    let step = step.filter(|_| after == made).expect("a render waits for its own step");
+                    if self.disk.lost {
+                        continue;
+                    }
+                    let (render, made_ms) = (number, self.mono_ms());
+                    let number = self.oracle.render_made(&params, step);
+                    self.gate(after, Gated::Render(Ask { render, number, made_ms, left_ms: 0 }));
+                }
                 Output::Answer { ticket, answer: Answer::Again(number), .. } => {
                     self.disk.recall(ticket.0, number);
                 }
@@ -268,6 +280,12 @@ impl World {
                 );
                 self.wire.ways.insert(way.forward, way);
             }
+            Gated::Render(ask) => {
+                assert!(!self.disk.lost, "nobody is asked while nothing is kept");
+                self.oracle.render_left(ask.number, &self.disk.book);
+                self.wire.newest = ask.render;
+                self.wire.asks.insert(ask.render, Ask { left_ms: self.mono_ms(), ..ask });
+            }
             Gated::Pass { ticket, .. } => {
                 let id = self.asked.get(&ticket).cloned().unwrap_or_default();
                 self.oracle.passed(ticket);
@@ -301,7 +319,7 @@ impl World {
                 answer => self.leave(Gated::Answer { ticket, answer }),
             },
             Gated::Pass { .. } => self.leave(gated),
-            Gated::Forward(_) => {}
+            Gated::Forward(_) | Gated::Render(_) => {}
             Gated::Resolved { request } => {
                 self.words.remove(&request);
             }

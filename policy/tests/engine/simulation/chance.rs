@@ -10,27 +10,39 @@ use mcpl_policy::settings::{InDoubt, Position};
 
 use crate::draft::{Draft, Wrong};
 use crate::say::{CHANNELS, CODES, Say};
+use crate::telling::{MISSHAPEN, SILENT, Telling};
 
 /// The dice.
 #[derive(Debug)]
-pub(crate) struct Chance(fastrand::Rng);
+pub(crate) struct Chance {
+    dice: fastrand::Rng,
+    /// How many of all events are notices of one subject, in percent.
+    digest: u32,
+}
 
 impl Chance {
     pub(crate) fn new(seed: u64) -> Self {
-        Self(fastrand::Rng::with_seed(seed))
+        let mut chance = Self { dice: fastrand::Rng::with_seed(seed), digest: 0 };
+        chance.digest = *chance.of(&[0, 0, 15, 50]);
+        chance
+    }
+
+    /// Now and then, where there are many notices: so many at once that not all are kept.
+    pub(crate) fn flurry(&mut self) -> bool {
+        self.digest == 50 && self.percent(1)
     }
 
     /// True in `percent` of all throws.
     pub(crate) fn percent(&mut self, percent: u32) -> bool {
-        self.0.u32(0..100) < percent
+        self.dice.u32(0..100) < percent
     }
 
     pub(crate) fn of<'a, T>(&mut self, choices: &'a [T]) -> &'a T {
-        &choices[self.0.usize(0..choices.len())]
+        &choices[self.dice.usize(0..choices.len())]
     }
 
     pub(crate) fn up_to(&mut self, range: impl RangeBounds<u64>) -> u64 {
-        self.0.u64(range)
+        self.dice.u64(range)
     }
 
     /// A step of time, from none to hours.
@@ -58,6 +70,7 @@ impl Chance {
         coalesce.initial = self.percent(90);
         coalesce.max_subjects = if tight { 3 } else { 1_000 };
         coalesce.max_held_bytes = if tight { 3_000 } else { 1 << 20 };
+        coalesce.render_timeout_ms = *self.of(&[50, 2_000, 5_000, 5_000, 60_000]);
         settings.host.in_doubt = *self.of(&[InDoubt::Hold, InDoubt::Hold, InDoubt::Resend]);
         if self.percent(10) {
             settings.expires_after_ms = self.up_to(1_000..100_000);
@@ -83,6 +96,9 @@ impl Chance {
 
     /// Something new of the producer's.
     pub(crate) fn event(&mut self, id: &str, wall_ms: i64) -> Draft {
+        if self.percent(self.digest) {
+            return self.notice(id, wall_ms);
+        }
         let mut draft = if self.percent(45) {
             Draft::message(id, self.of::<&'static str>(&CHANNELS))
         } else {
@@ -96,7 +112,7 @@ impl Chance {
         }
         match self.up_to(0..100) {
             0..18 => draft.retract = draft.key.is_some(),
-            18..28 => draft.deferred = draft.key.is_some() && draft.lane == Lane::Push,
+            18..34 => draft.deferred = draft.key.is_some() && draft.lane == Lane::Push,
             _ => draft.initial = self.percent(40),
         }
         let size = *self.of(&[0, 5, 30, 30, 200, 500]);
@@ -110,10 +126,42 @@ impl Chance {
         if self.percent(15) {
             draft.tags = vec![*self.of(&["chat:dm", "chat:mention", "chat:addressed", "other"])];
         }
-        if self.percent(6) {
-            draft.expires_ms = Some(wall_ms + *self.of(&[-1, 500, 4_000, 60_000, 9_000_000]));
+        if draft.deferred {
+            draft.data = self.data();
         }
+        draft.expires_ms = self.expiry(wall_ms);
         draft
+    }
+
+    /// One more notice of what there are many of.
+    pub(crate) fn notice(&mut self, id: &str, wall_ms: i64) -> Draft {
+        let mut draft = Draft::push(id, "fs-a").key("k1").deferred();
+        if self.digest == 15 {
+            draft.channel = Some("chan-a");
+        }
+        draft.data = self.data();
+        draft.expires_ms = if self.percent(10) { self.expiry(wall_ms) } else { None };
+        draft
+    }
+
+    fn data(&mut self) -> Option<&'static str> {
+        *self.of(&[None, Some(r#"{"n":1.0}"#), Some(r#"[ 1e2 ,"é"]"#), Some(r#""x""#)])
+    }
+
+    fn expiry(&mut self, wall_ms: i64) -> Option<i64> {
+        self.percent(6).then(|| wall_ms + *self.of(&[-1, 500, 4_000, 60_000, 9_000_000]))
+    }
+
+    /// What a producer says of a batch.
+    pub(crate) fn telling(&mut self) -> Telling {
+        match self.up_to(0..100) {
+            0..50 => Telling::Text("x".repeat(self.up_to(1..30) as usize)),
+            50..60 => Telling::Block("y".repeat(self.up_to(1..30) as usize)),
+            60..68 => Telling::Text("z".repeat(450)),
+            68..80 => Telling::Silent(*self.of(&SILENT)),
+            80..88 => Telling::Misshapen(*self.of(&MISSHAPEN)),
+            _ => Telling::Failed,
+        }
     }
 
     pub(crate) fn wrong(&mut self) -> Wrong {

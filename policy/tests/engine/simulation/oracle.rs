@@ -1,8 +1,10 @@
 //! What must be true after each step, whatever the engine did.
 
 mod answers;
+mod authority;
 mod ends;
 mod forwards;
+mod renders;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -14,9 +16,12 @@ use mcpl_policy::{Output, Settings};
 use serde_json::{Map, Value};
 
 pub(super) use self::seen::Seen;
+use self::authority::Authority;
+use self::renders::{Renders, Role};
 use super::subject::Subject;
 use crate::draft::Draft;
 use crate::say::{Meaning, Say};
+use crate::telling::Telling;
 
 /// What was just told to the engine, as far as it matters here.
 #[derive(Clone, Debug)]
@@ -27,6 +32,8 @@ pub(super) enum Fact {
         answerable: bool,
     },
     Replied(u64, Say),
+    /// The producer answers a render, if late.
+    Rendered(u64, Telling),
     Handed(u64),
     Written(u64),
     Began(Host),
@@ -64,8 +71,9 @@ struct Occurrence {
     answer: Option<Answer>,
     /// What a write-through's outcome must be, where the tables settle it.
     expected: Option<Outcome>,
-    /// A deletion notice: replaced by nothing.
+    /// A deletion notice, or what is told for itself: replaced by nothing.
     notice: bool,
+    role: Role,
     /// Its place in the order of what is held.
     place: u64,
     first_ms: u64,
@@ -136,6 +144,8 @@ pub(super) struct Oracle {
     newest: HashMap<String, usize>,
     subjects: HashMap<String, Subject>,
     ways: BTreeMap<u64, Way>,
+    renders: Renders,
+    authority: Authority,
     /// Tickets not answered.
     tickets: HashSet<u64>,
     before: Load,
@@ -160,6 +170,8 @@ impl Oracle {
             newest: HashMap::new(),
             subjects: HashMap::new(),
             ways: BTreeMap::new(),
+            renders: Renders::default(),
+            authority: Authority::default(),
             tickets: HashSet::new(),
             before: Load::default(),
             seen: Seen::default(),
@@ -173,6 +185,16 @@ impl Oracle {
     /// Forwards out, and whether each is handed over and written.
     pub(super) fn ways(&self) -> Vec<(u64, bool, bool)> {
         self.ways.iter().map(|(&number, way)| (number, way.handed, way.written_ms.is_some())).collect()
+    }
+
+    /// Renders that their producer may answer.
+    pub(super) fn renders(&self) -> Vec<u64> {
+        self.renders.numbers()
+    }
+
+    /// How many there ever were.
+    pub(super) fn asked(&self) -> u64 {
+        self.renders.newest()
     }
 
     /// Occurrences that the engine must still know by their `eventId`.
@@ -205,6 +227,8 @@ impl Oracle {
         self.step += 1;
         (self.now_ms, self.wall_ms) = (now.mono_ms, now.wall_ms);
         self.stepped = false;
+        let passes = outputs.iter().any(|output| matches!(output, Output::Pass { .. }));
+        self.renders_take_in(fact, passes);
         let before = self.take_in(fact);
         let expected = self.expect(fact);
         for (at, output) in outputs.iter().enumerate() {
@@ -233,7 +257,10 @@ impl Oracle {
                     );
                     self.forwarded(at, *number, *lane, body);
                 }
-                Output::Render { .. } => {}
+                Output::Render { number, params, after } => {
+                    assert_eq!((*after, self.stepped), (Some(self.seq), true), "a render waits for its step");
+                    self.render_asked(at, *number, params);
+                }
                 Output::Ended { event_id, fate } => self.ended(event_id, fate),
                 Output::Retrying { event_id, wait_ms } => self.retrying(event_id, *wait_ms, fact),
             }
@@ -241,6 +268,7 @@ impl Oracle {
         self.settle_event(fact, expected);
         self.justify(fact, &before);
         self.leave(fact, before);
+        self.renders_settle();
         self.bounds(fact, load);
         self.before = load;
     }
@@ -311,7 +339,7 @@ impl Oracle {
                 }
             }
             Fact::Settings(settings) => self.settings = (**settings).clone(),
-            Fact::Other => {}
+            Fact::Rendered(..) | Fact::Other => {}
         }
         for (number, way) in &gone {
             let one = &mut self.all[way.occurrence];
@@ -349,12 +377,13 @@ impl Oracle {
         let held = self.all.iter().filter(live).filter(|one| one.out.is_none()).count();
         assert_eq!(load.held, held, "held: the engine's count and the oracle's");
         assert_eq!(load.out, self.ways.len(), "out: the engine's count and the oracle's");
+        assert_eq!(load.rendering, self.renders.len(), "renders: the engine's count and the oracle's");
         assert!(load.held > 0 || load.held_bytes == 0, "bytes of nothing");
         let most = self.settings.coalesce.max_held_bytes;
         let grown = matches!(fact, Fact::Event { .. }) && load.held_bytes > self.before.held_bytes;
         assert!(!grown || load.held_bytes <= most, "{} bytes held, {most} at most", load.held_bytes);
         assert!(load.subjects <= self.settings.coalesce.max_subjects);
-        assert!(load.timers <= 4 * (load.held + load.out) + 1024, "{} timers", load.timers);
+        assert!(load.timers <= 4 * (load.held + load.out + load.rendering) + 1024, "{} timers", load.timers);
     }
 
     /// Nothing is held past its bound where nothing hinders it (contract 7.1, 7.2).
@@ -369,13 +398,22 @@ impl Oracle {
         let coalesce = &self.settings.coalesce;
         let busy_until = session.started_ms + coalesce.busy_max_ms;
         let busy = coalesce.while_busy && !session.running.is_empty() && busy_until > self.now_ms;
-        for one in self.all.iter().filter(|one| one.state == State::Accepted && one.out.is_none()) {
-            let hindered = one.sent.is_some()
+        let unread = |one: &Occurrence| one.state == State::Accepted && one.out.is_none();
+        for (at, one) in self.all.iter().enumerate().filter(|(_, one)| unread(one)) {
+            let waits = match one.role {
+                Role::Plain | Role::Rendered => false,
+                Role::Batch(_) => self.is_render_hindered(at),
+                Role::Rendering(_) => true,
+            };
+            let hindered = waits || one.sent.is_some()
                 || one.stuck
                 || one.not_before_ms > self.now_ms
                 || self.is_behind(&one.subject)
                 || self.is_unsure(&one.subject);
             let due = (one.changed_ms + coalesce.quiet_ms).min(one.first_ms + coalesce.max_hold_ms);
+            // What came of a batch goes at once.
+            let due = if one.role == Role::Rendered { 0 } else { due };
+            let busy = busy && one.role != Role::Rendered;
             assert!(hindered || busy || due > self.now_ms, "{} is held past its bound {due}", one.draft.id);
         }
     }

@@ -12,6 +12,7 @@ use super::oracle::{Fact, Oracle, Seen};
 use crate::book::Book;
 use crate::draft::Draft;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
+use crate::telling::Telling;
 
 /// When the calendar starts.
 const EPOCH_MS: i64 = 1_767_225_600_000;
@@ -103,10 +104,11 @@ impl World {
         if self.verbose {
             eprintln!("{:>9} ms  {fact:?}", self.now_ms);
         }
+        self.oracle.learn(&input);
         self.engine.handle(now, input);
         let mut outputs: Vec<Output> = Vec::new();
         while let Some(output) = self.engine.poll() {
-            if self.verbose {
+            if self.verbose && !matches!(output, Output::Step(_)) {
                 eprintln!("              -> {output:?}");
             }
             self.outputs.push(format!("{output:?}"));
@@ -114,6 +116,7 @@ impl World {
                 // What is gated on a step may come before it.
                 Output::Step(step) => {
                     self.book.apply(&step);
+                    self.engine.durable(step.seq);
                     outputs.insert(0, Output::Step(step));
                 }
                 output => outputs.push(output),
@@ -133,7 +136,7 @@ impl World {
     fn act(&mut self) {
         let ms = self.chance.time();
         self.pass(ms);
-        match self.chance.up_to(0..100) {
+        match self.chance.up_to(0..110) {
             0..38 => self.event(),
             38..44 => self.again(),
             44..72 => self.host_acts(),
@@ -161,6 +164,7 @@ impl World {
                 self.settings = settings.clone();
                 self.feed(Input::Settings(Box::new(settings.clone())), &Fact::Settings(Box::new(settings)));
             }
+            100..110 => self.producer_acts(),
             91..92 => self.skew_ms += self.chance.up_to(0..100_000) as i64 - 50_000,
             _ => self.feed(Input::Tick, &Fact::Other),
         }
@@ -180,6 +184,9 @@ impl World {
     }
 
     fn event(&mut self) {
+        if self.chance.flurry() {
+            return self.flurry();
+        }
         let id = format!("e{}", self.events);
         self.events += 1;
         let wall_ms = EPOCH_MS + self.now_ms as i64 + self.skew_ms;
@@ -202,6 +209,35 @@ impl World {
             draft.content.push_str(" but different");
         }
         self.arrive(draft, true);
+    }
+
+    /// So many notices that not all of them are kept.
+    fn flurry(&mut self) {
+        let id = |world: &mut Self| {
+            world.events += 1;
+            format!("e{}", world.events - 1)
+        };
+        for _ in 0..self.chance.up_to(60..140) {
+            let id = id(self);
+            let notice = self.chance.notice(&id, EPOCH_MS + self.now_ms as i64 + self.skew_ms);
+            self.arrive(notice, true);
+        }
+    }
+
+    /// The producer answers a render: one that waits for it, or any other.
+    fn producer_acts(&mut self) {
+        let (open, all) = (self.oracle.renders(), self.oracle.asked());
+        let late = self.chance.percent(15) && all > 0;
+        let number = if open.is_empty() || late { self.chance.up_to(0..=all) } else { *self.chance.of(&open) };
+        let telling = self.chance.telling();
+        self.rendered(number, telling.clone());
+        if self.chance.percent(10) {
+            self.rendered(number, telling);
+        }
+    }
+
+    fn rendered(&mut self, number: u64, telling: Telling) {
+        self.feed(Input::Rendered(number, telling.rendering()), &Fact::Rendered(number, telling));
     }
 
     fn arrive(&mut self, draft: Draft, answerable: bool) {
@@ -335,6 +371,12 @@ impl World {
                     Input::Replied(number, Say::Accepted.reply()),
                     &Fact::Replied(number, Say::Accepted),
                 );
+            }
+            for number in self.oracle.renders() {
+                if self.chance.percent(80) {
+                    let telling = self.chance.telling();
+                    self.rendered(number, telling);
+                }
             }
             if self.engine.load().held == 0 && self.engine.load().out == 0 {
                 break;

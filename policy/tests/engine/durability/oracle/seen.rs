@@ -17,8 +17,13 @@ pub(in super::super) struct Seen {
     pub(super) left: u64,
     pub(super) left_sidecar: u64,
     pub(super) wrong_revisions: u64,
+    pub(super) asked: u64,
+    pub(super) rendered: u64,
+    pub(super) twice: u64,
+    pub(super) fallbacks: u64,
+    pub(in super::super) late: u64,
     pub(super) resolved: [u64; 4],
-    fates: [u64; 6],
+    fates: [u64; 8],
 }
 
 impl Seen {
@@ -30,6 +35,8 @@ impl Seen {
             Fate::Expired => 3,
             Fate::Dead(_) => 4,
             Fate::Dropped => 5,
+            Fate::Empty => 6,
+            Fate::Lapsed => 7,
             other => panic!("{other:?} is no end"),
         };
         self.fates[at] += 1;
@@ -49,11 +56,17 @@ impl Seen {
             left,
             left_sidecar,
             wrong_revisions,
+            asked,
+            rendered,
+            twice,
+            fallbacks,
+            late,
             resolved,
             fates,
         } = self;
         let plain = [kills, torn, failures, restores, late_passes, disk, retried, resent, again, left];
-        plain.into_iter().chain([left_sidecar, wrong_revisions]).chain(resolved).chain(fates).collect()
+        let renders = [asked, rendered, twice, fallbacks, late];
+        plain.into_iter().chain([left_sidecar, wrong_revisions]).chain(renders).chain(resolved).chain(fates).collect()
     }
 
     /// Adds what another run saw.

@@ -20,13 +20,16 @@ pub(in super::super) struct Ends {
 impl Oracle {
     /// A step was made. `live` is what the disk says once it is there.
     pub(in super::super) fn step(&mut self, step: &Step, live: &Book, ended: &Ends, moment: Moment) {
-        let mut touched = BTreeSet::new();
+        let (mut touched, mut fresh) = (BTreeSet::new(), BTreeSet::new());
         let mut said: BTreeMap<u64, (Fate, u32)> = BTreeMap::new();
         for change in &step.changes {
             match change {
                 Change::Put { table: Table::Receipt, id, row } => {
                     let row = ReceiptRow::decode(*id, row).unwrap();
                     touched.insert(*id);
+                    if !self.all.contains_key(id) {
+                        fresh.insert(*id);
+                    }
                     said.insert(*id, (row.fate.clone(), row.revision));
                     self.admitted(*id, &row, moment);
                 }
@@ -64,6 +67,7 @@ impl Oracle {
                 self.standing.insert(number, after);
             }
         }
+        self.batches(step, live, &fresh);
     }
 
     fn admitted(&mut self, number: u64, row: &ReceiptRow, moment: Moment) {
@@ -95,6 +99,7 @@ impl Oracle {
             had: 0,
             loose: false,
             ended: None,
+            batch: super::Batch::default(),
         };
         // What the host took through, and was told again after a failed commit, was admitted a little earlier.
         assert!(row.admitted_ms <= moment.now_ms);
@@ -116,6 +121,7 @@ impl Oracle {
 
     /// Steps up to `seq` are on disk: what they say counts.
     pub(in super::super) fn durable(&mut self, seq: Seq, moment: Moment) {
+        self.renders_durable(seq);
         while let Some((_, note)) = self.notes.pop_front_if(|(at, _)| *at <= seq) {
             match note {
                 Note::Closed(number, fate) => self.closed(number, &fate, moment),
@@ -145,7 +151,9 @@ impl Oracle {
         let newer = |retract: bool| {
             one.draft.retract && retract
                 || self.all.range(number + 1..).any(|(_, newer)| {
-                    newer.draft.subject() == one.draft.subject() && newer.draft.retract == retract
+                    newer.draft.subject() == one.draft.subject()
+                        && newer.draft.retract == retract
+                        && !(newer.draft.deferred && self.is_frozen(number))
                 })
         };
         let operators = self.settings.expires_after_ms > 0;
@@ -156,6 +164,9 @@ impl Oracle {
             Fate::Expired => operators || one.draft.expires_ms.is_some_and(|at| at <= moment.wall_ms),
             // A dead letter that an operator dropped stays what it was.
             Fate::Dead(_) => (evidence.refused || evidence.duplicate) && evidence.dropped,
+            Fate::Empty => self.is_empty(number),
+            // No other is ever taken away.
+            Fate::Lapsed => one.draft.deferred && one.draft.scope == "fs-a",
             Fate::Dropped => evidence.dropped,
             _ => false,
         };

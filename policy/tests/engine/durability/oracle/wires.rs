@@ -21,14 +21,18 @@ impl Oracle {
     /// an operator or a doubt has it sent all the same.
     pub(in super::super) fn made(&self, number: u64, row: &WorkRow) {
         let one = &self.all[&number];
-        let replaceable = matches!(row.place, Place::Plain | Place::Batch(_) | Place::Rendered);
+        assert!(!matches!(row.place, Place::Batch(_)), "{} is handed over, and was not rendered", one.id);
+        let replaceable = matches!(row.place, Place::Plain | Place::Rendered);
         if !replaceable || row.doubtful || one.renewed {
             return;
         }
         let newer = self.all.range(number + 1..).map(|(_, newer)| newer);
         // A write-through may have come before it; its number says when the host took it.
-        let mut newer = newer.filter(|newer| newer.told && !matches!(newer.answer, Answer::Host { .. }));
-        let newer = newer.find(|newer| newer.draft.subject() == one.draft.subject());
+        let newer = newer.filter(|newer| newer.told && !matches!(newer.answer, Answer::Host { .. }));
+        let frozen = row.place == Place::Rendered;
+        let newer = newer
+            .filter(|newer| !(frozen && newer.draft.deferred))
+            .find(|newer| newer.draft.subject() == one.draft.subject());
         if let Some(newer) = newer {
             panic!("{} is handed over, and {} was accepted after it", one.id, newer.id);
         }
@@ -42,6 +46,7 @@ impl Oracle {
         if row.place == Place::Stored {
             self.in_order(number, book, way);
         }
+        self.materialised(number, &way.body);
         let window_ms = self.settings.coalesce.retry_window_ms;
         let one = self.all.get_mut(&number).expect("admitted");
         match &one.sent {

@@ -4,6 +4,7 @@ use mcpl_policy::engine::{Answer, Fate, MAX_JOINED, Outcome, Stance};
 use mcpl_policy::refusal::{Ours, Shortage};
 use mcpl_policy::settings::Position;
 
+use super::renders::Role;
 use super::{Expected, Fact, Occurrence, Oracle, State};
 use crate::draft::{Draft, Wrong};
 use crate::simulation::subject::Read;
@@ -49,6 +50,7 @@ impl Oracle {
             answer: None,
             expected: None,
             notice: draft.retract,
+            role: Role::Plain,
             place: 0,
             first_ms: self.now_ms,
             changed_ms: self.now_ms,
@@ -181,7 +183,7 @@ impl Oracle {
                 assert!(limits.rate_per_s > 0.0 || limits.channel_rate_per_s > 0.0);
                 if let (Expected::New(at), false) = (expected, self.tight) {
                     let subject = self.all[at].subject.clone();
-                    let folds = self.occupant(&subject, at).is_some() && !self.is_unsure_but(&subject, at);
+                    let folds = self.occupant(&subject, at, !open).is_some() && !self.is_unsure_but(&subject, at);
                     assert!(!folds, "what folds takes no token");
                 } else {
                     assert!(matches!(expected, Expected::Free | Expected::New(_)), "{expected:?}");
@@ -206,8 +208,15 @@ impl Oracle {
         }
     }
 
-    /// What is unread of a subject, or was until this step displaced it, but `except`.
-    pub(super) fn occupant(&self, subject: &str, except: usize) -> Option<usize> {
+    /// What occurrence `except` displaces or joins: the newest that is unread of its subject, or was until this
+    /// step displaced it. A notice neither displaces what is rendered nor, written `through`, a batch.
+    pub(super) fn occupant(&self, subject: &str, except: usize, through: bool) -> Option<usize> {
+        let deferred = self.all[except].draft.deferred;
+        let displaces = |one: &Occurrence| match one.role {
+            Role::Plain => true,
+            Role::Batch(_) => !(deferred && through),
+            Role::Rendering(_) | Role::Rendered => !deferred,
+        };
         let is_unread = |one: &Occurrence| match &one.state {
             State::Accepted | State::Pending(_) => one.out.is_none(),
             State::Ended(Fate::Replaced | Fate::Withdrawn) => one.ended_in == self.step,
@@ -215,7 +224,8 @@ impl Oracle {
         };
         self.all.iter().enumerate().rev().find_map(|(at, one)| {
             let replaceable = !one.notice && one.doubt_in.is_none();
-            (at != except && one.subject == subject && replaceable && is_unread(one)).then_some(at)
+            (at != except && one.subject == subject && replaceable && is_unread(one) && displaces(one))
+                .then_some(at)
         })
     }
 
@@ -231,14 +241,14 @@ impl Oracle {
 
     fn held(&mut self, at: usize, index: usize, outcome: Outcome, prior: Option<&str>, answer: &Answer) {
         let subject = self.all[at].subject.clone();
-        let occupant = self.occupant(&subject, at);
+        // What came too late to be written through ends at once, with the outcome it had then.
+        let late = self.all[at].expires_ms.is_some_and(|expires| expires <= self.wall_ms);
+        let through = late && outcome == Outcome::Appended;
+        let occupant = self.occupant(&subject, at, through);
         let state = self.subjects[&subject].clone();
         let settled = !self.tight && !state.unsettled && !self.is_unsure_but(&subject, at);
         if settled {
             let initial = self.settings.coalesce.initial;
-            // What came too late to be written through ends at once, with the outcome it had then.
-            let late = self.all[at].expires_ms.is_some_and(|expires| expires <= self.wall_ms);
-            let through = late && outcome == Outcome::Appended;
             let wanted = state.outcome(&self.all[at].draft, occupant.is_some(), through, initial);
             assert_eq!(outcome, wanted, "{:?}, history {:?}", self.all[at].draft, state.read);
             assert_eq!(prior, occupant.map(|at| &*self.all[at].draft.id));
@@ -246,6 +256,9 @@ impl Oracle {
         self.seen.outcome(outcome);
         self.places += 1;
         self.all[at].place = self.places;
+        if self.all[at].draft.deferred && outcome != Outcome::Appended {
+            self.notice_held(at);
+        }
         if let Some(old) = prior.and_then(|id| self.newest.get(id)).copied() {
             assert_eq!(self.all[old].subject, subject, "subjects never meet");
             if !self.all[at].draft.retract {
@@ -266,6 +279,14 @@ impl Oracle {
 
     /// What a replacement keeps of the occurrence it replaced: its times and, across lanes, its message.
     fn takes_over(&mut self, at: usize, old: usize) {
+        // Rendered content that waits is what a plain occurrence takes the place of.
+        let waits = |(_, one): &(usize, &Occurrence)| {
+            let gone = one.state == State::Ended(Fate::Replaced) && one.ended_in == self.step;
+            let waits = gone && one.role == Role::Rendered && one.doubt_in.is_none();
+            waits && one.subject == self.all[at].subject
+        };
+        let waiting = self.all.iter().enumerate().find(waits).map(|(at, _)| at);
+        let old = waiting.filter(|_| !self.all[at].draft.deferred).unwrap_or(old);
         let old = self.all[old].clone();
         let keeps = match self.settings.coalesce.position {
             Position::Slot => true,
@@ -274,6 +295,10 @@ impl Oracle {
         };
         if keeps {
             self.all[at].place = old.place;
+        }
+        if matches!(old.role, Role::Rendering(_)) {
+            // It waits for a reason of its own (contract 7.1).
+            return;
         }
         let one = &mut self.all[at];
         one.first_ms = old.first_ms;
@@ -314,12 +339,16 @@ impl Oracle {
                 let subject = self.all[at].subject.clone();
                 let settled =
                     !self.tight && !self.subjects[&subject].unsettled && !self.is_unsure_but(&subject, at);
-                let occupied = self.occupant(&subject, at).is_some();
+                let occupied = self.occupant(&subject, at, true).is_some();
+                let seated = self.occupant(&subject, at, false);
+                // Over a batch it is told for itself.
+                let alone = draft.deferred && seated.is_some_and(|at| matches!(self.all[at].role, Role::Batch(_)));
                 let mut state = self.subjects[&subject].clone();
                 state.out.retain(|number| Some(*number) != self.all[at].out);
                 let outcome = state.outcome(draft, occupied, true, self.settings.coalesce.initial);
                 let one = &mut self.all[at];
                 one.expected = settled.then_some(outcome);
+                one.notice |= alone;
                 one.state = State::Pending(vec![*ticket]);
                 self.seen.through += 1;
             }

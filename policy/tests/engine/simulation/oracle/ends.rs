@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use mcpl_policy::engine::Fate;
 
+use super::renders::Role;
 use super::{Fact, Occurrence, Oracle, State, Way};
 use crate::say::Meaning;
 use crate::simulation::subject::Read;
@@ -19,6 +20,7 @@ impl Oracle {
         if *fate != Fate::Replaced && *fate != Fate::Withdrawn {
             one.out = None;
         }
+        self.batch_ended(at, fate);
         self.seen.fate(fate);
         if let Some((answered, meaning)) = self.answering
             && answered == at
@@ -48,7 +50,13 @@ impl Oracle {
                         || (said == Some(Meaning::Duplicate) && one.doubt_in.is_some()),
                     "{id} delivered by {said:?}"
                 ),
-                Fate::Replaced => assert!(newer(&|newer| !newer.draft.retract), "{id} replaced by nothing"),
+                // No notice takes the place of what was rendered (contract 6.5).
+                Fate::Replaced => {
+                    let batch = matches!(one.role, Role::Rendering(_) | Role::Rendered);
+                    let by = |newer: &Occurrence| !newer.draft.retract && !(batch && newer.draft.deferred);
+                    assert!(newer(&by), "{id} replaced by nothing");
+                }
+                Fate::Empty | Fate::Lapsed => self.justify_batch(at, fate),
                 Fate::Withdrawn => assert!(newer(&|newer| newer.draft.retract), "{id} withdrawn by nobody"),
                 Fate::Expired => {
                     assert!(one.expires_ms.is_some_and(|at| at <= self.wall_ms), "{id} expired early");
@@ -103,11 +111,10 @@ impl Oracle {
         let (subject, not_before_ms) = (self.all[from].subject.clone(), self.all[from].not_before_ms);
         let unread =
             |one: &Occurrence| one.state == State::Accepted && one.out.is_none() && one.doubt_in.is_none();
-        let heir = self.all.iter().rposition(|one| one.subject == subject && !one.notice && unread(one));
-        if let Some(heir) = heir {
-            let time = &mut self.all[heir].not_before_ms;
-            *time = not_before_ms.max(*time);
-            self.all[heir].stuck |= changed;
+        let heirs = self.all[from + 1..].iter_mut().filter(|one| one.subject == subject && !one.notice);
+        for heir in heirs.filter(|one| unread(one)) {
+            heir.not_before_ms = not_before_ms.max(heir.not_before_ms);
+            heir.stuck |= changed;
         }
     }
 }

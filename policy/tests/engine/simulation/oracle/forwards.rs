@@ -6,6 +6,7 @@ use mcpl_policy::engine::{ANSWER_MS, BACKOFF_MOST_MS, Stance};
 use mcpl_policy::settings::InDoubt;
 use serde_json::Value;
 
+use super::renders::Role;
 use super::{Fact, Oracle, Session, State, Way};
 use crate::say::Meaning;
 
@@ -46,6 +47,7 @@ impl Oracle {
             }
         }
         self.in_order(at, &session);
+        self.materialised(at);
         let one = &mut self.all[at];
         one.sent.get_or_insert_with(|| body.clone());
         if one.doubt_in.is_none() {
@@ -76,7 +78,7 @@ impl Oracle {
     }
 
     /// A subject has one forward out, until the answer or 25 s of being read.
-    fn one_at_a_time(&self, subject: &str) {
+    pub(super) fn one_at_a_time(&self, subject: &str) {
         if self.tight {
             // What was appended past capacity belongs to no subject.
             return;
@@ -95,10 +97,16 @@ impl Oracle {
         if self.tight || !session.open || session.host.stance != Stance::Over || one.place == 0 {
             return;
         }
-        let passed_by = self.all.iter().find(|other| {
+        let passed_by = self.all.iter().enumerate().find(|(at, other)| {
             let held = other.state == State::Accepted && other.out.is_none() && other.sent.is_none();
             let earlier = other.place > 0 && other.place < one.place;
-            let hindered = other.stuck
+            let started = match other.role {
+                Role::Plain | Role::Rendered => false,
+                Role::Batch(_) => self.is_render_hindered(*at),
+                Role::Rendering(_) => true,
+            };
+            let hindered = started
+                || other.stuck
                 || other.not_before_ms > self.now_ms
                 || other.expires_ms.is_some_and(|at| at <= self.wall_ms)
                 || !self.subject(other).out.is_empty()
@@ -109,13 +117,15 @@ impl Oracle {
     }
 
     /// What was replaced or withdrawn is never told.
-    fn newest_first(&self, at: usize, index: usize) {
+    pub(super) fn newest_first(&self, at: usize, index: usize) {
         let one = &self.all[at];
         if self.tight || one.notice {
             return;
         }
         let newer = self.all[at + 1..].iter().find(|newer| {
+            let displaces = !newer.draft.deferred || (one.role != Role::Rendered && !newer.notice);
             newer.subject == one.subject
+                && displaces
                 && newer.accepted_at.is_some_and(|accepted| accepted < (self.step, index))
         });
         assert!(newer.is_none(), "{} is told after {newer:?} was accepted", one.draft.id);

@@ -20,8 +20,15 @@ pub(crate) struct Seen {
     pub(super) again: u64,
     pub(super) again_later: u64,
     pub(super) resent: u64,
+    pub(super) asked: u64,
+    pub(super) rendered: u64,
+    pub(super) together: u64,
+    pub(super) dropped: u64,
+    pub(super) timed_out: u64,
+    pub(super) cancelled: u64,
+    pub(super) late: u64,
     outcomes: [u64; 6],
-    fates: [u64; 6],
+    fates: [u64; 8],
 }
 
 impl Seen {
@@ -37,6 +44,8 @@ impl Seen {
             Fate::Expired => 3,
             Fate::Dead(_) => 4,
             Fate::InDoubt | Fate::InDoubtAfter(_) => 5,
+            Fate::Empty => 6,
+            Fate::Lapsed => 7,
             other => panic!("{other:?} is no end"),
         };
         self.fates[at] += 1;
@@ -59,12 +68,20 @@ impl Seen {
             again,
             again_later,
             resent,
+            asked,
+            rendered,
+            together,
+            dropped,
+            timed_out,
+            cancelled,
+            late,
             outcomes,
             fates,
         } = self;
         let plain = [passed, retried, refused, conflicts, rate, room, through, joined, vouched];
         let more = [refused_through, unanswered, merged, again, again_later, resent];
-        plain.into_iter().chain(more).chain(outcomes).chain(fates).collect()
+        let renders = [asked, rendered, together, dropped, timed_out, cancelled, late];
+        plain.into_iter().chain(more).chain(renders).chain(outcomes).chain(fates).collect()
     }
 
     /// Adds what another run saw.
