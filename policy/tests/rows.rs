@@ -4,16 +4,23 @@
 
 use mcpl_codec::{Digest, Lane};
 use mcpl_policy::engine::{Fate, Outcome};
-use mcpl_policy::journal::{Place, WorkRow};
+use mcpl_policy::journal::{BatchRow, Place, WorkRow};
 use proptest::prelude::*;
 
 fn row(numbers: [u64; 5], digest: u64, times: Option<i64>) -> WorkRow {
     let [order, arrived, first_ms, after_ms, admitted_ms] = numbers;
+    let place = match order % 5 {
+        0 => Place::Rendered,
+        1 => Place::Plain,
+        2 => Place::Batch(BatchRow { id: arrived, total: first_ms }),
+        3 => Place::Fixed,
+        _ => Place::Stored,
+    };
     WorkRow {
         lane: Lane::Push,
         fate: Fate::Held,
         revision: 1,
-        place: Place::Occupant { batch: false },
+        place,
         doubtful: false,
         due: true,
         subject: Some(7),

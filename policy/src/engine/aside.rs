@@ -122,10 +122,10 @@ impl Engine {
             .or_else(|| self.set_aside_of(id).next())
     }
 
-    /// The accepted occurrence of a subject that goes next: what is rendered goes before what is not.
-    pub(super) fn next_of(&self, id: SubjectKey) -> Option<WorkKey> {
-        let rendered = self.subjects.get(id).and_then(|subject| subject.rendered.first().copied());
-        rendered.or_else(|| self.unread_of(id))
+    /// The same, and what is unread of what was rendered, or is being rendered.
+    pub(super) fn all_unread_of(&self, id: SubjectKey) -> Vec<WorkKey> {
+        let rendered = self.subjects.get(id).map_or(&[][..], |subject| &subject.rendered);
+        self.unread_of(id).into_iter().chain(rendered.iter().copied()).collect()
     }
 
     /// What write-throughs of a subject have set aside.

@@ -233,8 +233,8 @@ impl Engine {
         let (attempts, not_before_ms, stuck) = (work.attempts, work.not_before_ms, work.stuck);
         let fixed = !work.is_replaceable();
         if let (Some(superseded), false) = (&out.superseded, fixed) {
-            let heir = out.subject.and_then(|id| self.next_of(id));
-            if let Some(work) = heir.and_then(|key| self.works.get_mut(key)) {
+            for key in out.subject.map_or_else(Vec::new, |id| self.all_unread_of(id)) {
+                let Some(work) = self.works.get_mut(key) else { continue };
                 work.attempts = attempts;
                 work.not_before_ms = work.not_before_ms.max(not_before_ms);
                 work.stuck |= stuck;
