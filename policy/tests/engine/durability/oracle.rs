@@ -13,8 +13,8 @@ use mcpl_policy::Settings;
 use mcpl_policy::engine::{Answer, Fate, Seq, StoreState};
 use mcpl_policy::journal::{MetaRow, Table};
 
-use self::renders::{Batch, Undo};
 pub(super) use self::renders::Timing;
+use self::renders::{Batch, Undo};
 pub(super) use self::seen::Seen;
 pub(super) use self::steps::Ends;
 pub(super) use self::wires::Seat;

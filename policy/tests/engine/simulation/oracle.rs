@@ -15,9 +15,9 @@ use mcpl_policy::engine::{ANSWER_MS, Answer, Fate, Host, Load, Outcome, Stance};
 use mcpl_policy::{Output, Settings};
 use serde_json::{Map, Value};
 
-pub(super) use self::seen::Seen;
 use self::authority::Authority;
 use self::renders::{Renders, Role};
+pub(super) use self::seen::Seen;
 use super::subject::Subject;
 use crate::draft::Draft;
 use crate::say::{Meaning, Say};
@@ -405,7 +405,8 @@ impl Oracle {
                 Role::Batch(_) => self.is_render_hindered(at),
                 Role::Rendering(_) => true,
             };
-            let hindered = waits || one.sent.is_some()
+            let hindered = waits
+                || one.sent.is_some()
                 || one.stuck
                 || one.not_before_ms > self.now_ms
                 || self.is_behind(&one.subject)

@@ -228,7 +228,8 @@ impl World {
     fn producer_acts(&mut self) {
         let (open, all) = (self.oracle.renders(), self.oracle.asked());
         let late = self.chance.percent(15) && all > 0;
-        let number = if open.is_empty() || late { self.chance.up_to(0..=all) } else { *self.chance.of(&open) };
+        let number =
+            if open.is_empty() || late { self.chance.up_to(0..=all) } else { *self.chance.of(&open) };
         let telling = self.chance.telling();
         self.rendered(number, telling.clone());
         if self.chance.percent(10) {

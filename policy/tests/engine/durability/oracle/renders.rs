@@ -63,7 +63,9 @@ impl Oracle {
         let place = |number: u64| live.work(number).map(|row| row.place);
         let mut touched = BTreeSet::new();
         for change in &step.changes {
-            if let Change::Put { table: Table::Work, id, .. } | Change::Delete { table: Table::Work, id } = change {
+            if let Change::Put { table: Table::Work, id, .. } | Change::Delete { table: Table::Work, id } =
+                change
+            {
                 touched.insert(*id);
             }
         }
@@ -80,7 +82,8 @@ impl Oracle {
                 continue;
             }
             self.note_undo(step.seq, number);
-            let notices = self.all.get_mut(&number).and_then(|one| one.batch.pending.take()).unwrap_or_default();
+            let notices =
+                self.all.get_mut(&number).and_then(|one| one.batch.pending.take()).unwrap_or_default();
             if place.is_none() {
                 if let Some(one) = self.all.get_mut(&number) {
                     one.batch.last = Some(notices.clone());
@@ -244,9 +247,8 @@ impl Oracle {
             }
         }
         for one in self.all.values_mut() {
-            let cancelled = |(subject, deferred): &(Option<String>, bool)| {
-                !deferred && *subject == one.draft.subject()
-            };
+            let cancelled =
+                |(subject, deferred): &(Option<String>, bool)| !deferred && *subject == one.draft.subject();
             one.batch.shaky |= one.batch.frozen.is_some() && lost.iter().any(cancelled);
             match &mut one.batch.answer {
                 Some(answer) if !answer.durable && killed => one.batch.answer = None,

@@ -66,7 +66,13 @@ impl Seen {
         } = self;
         let plain = [kills, torn, failures, restores, late_passes, disk, retried, resent, again, left];
         let renders = [asked, rendered, twice, fallbacks, late];
-        plain.into_iter().chain([left_sidecar, wrong_revisions]).chain(renders).chain(resolved).chain(fates).collect()
+        plain
+            .into_iter()
+            .chain([left_sidecar, wrong_revisions])
+            .chain(renders)
+            .chain(resolved)
+            .chain(fates)
+            .collect()
     }
 
     /// Adds what another run saw.

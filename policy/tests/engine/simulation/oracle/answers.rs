@@ -183,7 +183,8 @@ impl Oracle {
                 assert!(limits.rate_per_s > 0.0 || limits.channel_rate_per_s > 0.0);
                 if let (Expected::New(at), false) = (expected, self.tight) {
                     let subject = self.all[at].subject.clone();
-                    let folds = self.occupant(&subject, at, !open).is_some() && !self.is_unsure_but(&subject, at);
+                    let folds =
+                        self.occupant(&subject, at, !open).is_some() && !self.is_unsure_but(&subject, at);
                     assert!(!folds, "what folds takes no token");
                 } else {
                     assert!(matches!(expected, Expected::Free | Expected::New(_)), "{expected:?}");
@@ -342,7 +343,8 @@ impl Oracle {
                 let occupied = self.occupant(&subject, at, true).is_some();
                 let seated = self.occupant(&subject, at, false);
                 // Over a batch it is told for itself.
-                let alone = draft.deferred && seated.is_some_and(|at| matches!(self.all[at].role, Role::Batch(_)));
+                let alone =
+                    draft.deferred && seated.is_some_and(|at| matches!(self.all[at].role, Role::Batch(_)));
                 let mut state = self.subjects[&subject].clone();
                 state.out.retain(|number| Some(*number) != self.all[at].out);
                 let outcome = state.outcome(draft, occupied, true, self.settings.coalesce.initial);
