@@ -33,6 +33,8 @@ mod render;
 mod session;
 mod settle;
 mod shelf;
+#[cfg(debug_assertions)]
+mod sound;
 mod stored;
 mod subject;
 mod timer;
@@ -257,6 +259,10 @@ impl Engine {
         }
         self.record();
         self.sweep_timers();
+        #[cfg(debug_assertions)]
+        self.assert_sound();
+        #[cfg(debug_assertions)]
+        self.assert_pumped();
     }
 
     /// The next wish, in the order they must be carried out; `None` when there is none.

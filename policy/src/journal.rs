@@ -22,7 +22,7 @@ pub use work::{BatchRow, Place, WorkRow};
 use crate::engine::Seq;
 
 /// The version of everything in this module; an engine that finds another does not start (contract 9.1).
-pub const FORMAT: u32 = 1;
+pub const FORMAT: u32 = 2;
 
 /// Kinds of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

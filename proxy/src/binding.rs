@@ -380,6 +380,7 @@ impl Binding {
                 Output::Answer { .. }
                 | Output::Pass { .. }
                 | Output::Forward { .. }
+                | Output::Render { .. }
                 | Output::Retrying { .. } => {}
             }
         }

@@ -6,10 +6,12 @@
 
 mod answers;
 mod batch;
+mod deed;
 mod events;
 mod greeting;
 mod overlong;
 mod parcel;
+mod renders;
 mod request;
 mod routes;
 mod tally;
@@ -21,8 +23,8 @@ use std::collections::{HashMap, VecDeque};
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Lane, Line, answer, code};
-use mcpl_policy::engine::{Answer, Fate, Host, Stance, Ticket, Unresolved};
-use mcpl_policy::journal::{ReceiptRow, Step};
+use mcpl_policy::engine::{Answer, Host, Rendering, Stance, Ticket};
+use mcpl_policy::journal::ReceiptRow;
 use mcpl_policy::profile::{Dedup, Profile};
 use mcpl_policy::refusal::{Classifier, Ours, Shortage};
 use mcpl_policy::settings::Mode;
@@ -30,8 +32,11 @@ use mcpl_policy::{Engine, Input, Now, Output};
 
 use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
+pub use self::deed::{Cargo, Deed};
 use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
+use self::renders::Renders;
+pub use self::renders::{MAX_RENDER_BYTES, MAX_RENDERS};
 pub use self::request::MAX_PENDING;
 use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
@@ -78,6 +83,8 @@ pub struct Terms {
     pub mode: Mode,
     /// The retry window to advertise, in ms.
     pub retry_window_ms: u64,
+    /// How long the producer may take for a render, in ms.
+    pub render_timeout_ms: u64,
     /// The largest content admitted, in bytes; 0: no limit of ours.
     pub max_content_bytes: u64,
     /// The time given when `unavailable` has no better figure, in ms.
@@ -96,61 +103,6 @@ impl Terms {
     }
 }
 
-/// Something to do, in this order.
-#[derive(Clone, Debug)]
-pub enum Deed {
-    /// Write a line to a peer.
-    Send {
-        /// Whom to.
-        to: Side,
-        /// What.
-        line: Line,
-        /// Not before this step is durable.
-        after: Option<u64>,
-        /// It is this forward of the engine's: report its first and last byte.
-        forward: Option<u64>,
-        /// It is an answer of ours, which the other side had no part in.
-        ours: bool,
-        /// What is told should the step not become durable.
-        instead: Option<Line>,
-    },
-    /// A step of the engine's is to be made durable.
-    Commit(Step),
-    /// The receipt of number `receipt` is to be read, once everything committed so far is durable, and given to
-    /// [`Exchange::read`] with this ticket.
-    Read {
-        /// Names the question.
-        ticket: u64,
-        /// The row.
-        receipt: u64,
-    },
-    /// What an operator asked for was done, or not: [`Output::Resolved`].
-    Resolved {
-        /// The driver's number for it.
-        request: u64,
-        /// Where the occurrence stands now.
-        result: Result<Fate, Unresolved>,
-        /// Not before this step is durable.
-        after: Option<u64>,
-    },
-    /// A line that is no message was dropped: log it.
-    Noise {
-        /// Who sent it.
-        from: Side,
-        /// Its first bytes, at most 200; none where they may be a message's content.
-        head: Bytes,
-        /// What is wrong with it.
-        why: String,
-    },
-}
-
-impl Deed {
-    /// Something that goes on to the other side.
-    fn pass(to: Side, line: Line, after: Option<u64>) -> Self {
-        Self::Send { to, line, after, forward: None, ours: false, instead: None }
-    }
-}
-
 /// What an answer of ours waits for, and what is told in its place should that not come about.
 #[derive(Clone, Debug, Default)]
 struct Gate {
@@ -158,7 +110,7 @@ struct Gate {
     instead: Option<Line>,
 }
 
-/// What an id of ours stands for.
+/// What an id of ours stands for that the host is to answer.
 #[derive(Debug)]
 enum Own {
     /// A forward of the engine's.
@@ -189,6 +141,7 @@ pub struct Exchange {
     kept_bytes: usize,
     batches: Batches,
     own: HashMap<u64, Own>,
+    renders: Renders,
     /// The request of events that is being looked at: what of it passed is sent before a release that a later
     /// message of it brings about (contract 7.1a).
     looking_at: Option<(u64, Line)>,
@@ -215,6 +168,7 @@ impl Exchange {
             kept_bytes: 0,
             batches: Batches::default(),
             own: HashMap::new(),
+            renders: Renders::default(),
             looking_at: None,
             gate: None,
             deeds: VecDeque::new(),
@@ -284,14 +238,14 @@ impl Exchange {
     }
 
     /// What the engine wishes is carried out.
-    pub fn carry_out(&mut self, engine: &mut Engine) {
-        self.drain(engine);
+    pub fn carry_out(&mut self, engine: &mut Engine, now: Now) {
+        self.drain(engine, now);
     }
 
     /// Time passed, or something changed outside: carries out what the engine wishes.
     pub fn tell(&mut self, engine: &mut Engine, now: Now, input: Input) {
         engine.handle(now, input);
-        self.drain(engine);
+        self.drain(engine, now);
     }
 
     /// The session is over: nobody answers any more (contract 8.5).
@@ -299,6 +253,7 @@ impl Exchange {
         self.tell(engine, now, Input::Ended);
         self.stance = Stance::Apart;
         self.own.clear();
+        self.renders.clear();
         let mut waiting: Vec<u64> = self.parcels.keys().copied().collect();
         waiting.sort_unstable();
         for number in waiting {
@@ -325,7 +280,7 @@ impl Exchange {
 
     fn send(&mut self, to: Side, line: Line, gate: Gate) {
         let Gate { after, instead } = gate;
-        self.deeds.push_back(Deed::Send { to, line, after, forward: None, ours: true, instead });
+        self.deeds.push_back(Deed::Send { to, line, after, cargo: Cargo::Answer(instead) });
     }
 
     fn number(&mut self) -> u64 {
@@ -334,7 +289,8 @@ impl Exchange {
     }
 
     /// Turns the engine's wishes into deeds.
-    fn drain(&mut self, engine: &mut Engine) {
+    fn drain(&mut self, engine: &mut Engine, now: Now) {
+        let mut unasked = Vec::new();
         while let Some(output) = engine.poll() {
             match output {
                 Output::Step(step) => self.deeds.push_back(Deed::Commit(step)),
@@ -347,9 +303,17 @@ impl Exchange {
                 }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
                 Output::Forward { number, lane, body, after } => self.forward(number, lane, &body, after),
+                Output::Render { number, params, after } => {
+                    if !self.render(now, number, &params, after) {
+                        unasked.push(number);
+                    }
+                }
                 Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
                 Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
             }
+        }
+        for number in unasked {
+            self.tell(engine, now, Input::Rendered(number, Rendering::Failed));
         }
     }
 
@@ -371,8 +335,7 @@ impl Exchange {
                 answer::request(&id, lane.method(), &params)
             }
         };
-        let forward = Some(number);
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, forward, ours: false, instead: None });
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, cargo: Cargo::Forward(number) });
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

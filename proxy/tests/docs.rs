@@ -112,6 +112,8 @@ fn every_public_bound_is_told_with_its_number() {
         exchange::MAX_BATCHES,
         exchange::MAX_KEPT_BYTES,
         exchange::MAX_PENDING,
+        exchange::MAX_RENDERS,
+        exchange::MAX_RENDER_BYTES,
         exchange::MAX_ELEMENTS,
         state::slot::MOST,
         transport::stderr::LIMIT_BYTES,

@@ -31,7 +31,7 @@ pub use line::{Said, error_code, outcome, refusal};
 pub use long::{not_run, times};
 pub use peer::{Mind, Mute, Peer, Say};
 pub use producer::{Producer, ProducerScript, Render};
-pub use program::{Program, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};
+pub use program::{Program, ambient_binary, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};
 pub use session::{Session, initialize_params};
 pub use world::World;
 pub use wrap::Wrap;

@@ -26,6 +26,12 @@ pub fn peer_binary(name: &str) -> PathBuf {
     if there.is_file() { there } else { build(&["-p", "mcpl-tests", "--bin", name], name) }
 }
 
+/// The example producer `ambient`, built by cargo, once a process.
+pub fn ambient_binary() -> &'static Path {
+    static BUILT: OnceLock<PathBuf> = OnceLock::new();
+    BUILT.get_or_init(|| build(&["-p", "mcpl-examples", "--bin", "ambient"], "ambient"))
+}
+
 /// Runs `cargo build`; the paths come from the running executable, `<target>/<profile>/deps/<test>`.
 fn build(what: &[&str], name: &str) -> PathBuf {
     let folder = profile_folder();

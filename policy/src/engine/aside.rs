@@ -48,12 +48,12 @@ impl Engine {
                 .filter(|&key| is_older(key) && works.get(key).is_some_and(|work| work.through.is_none())),
         );
         older.extend(rendered);
-        older.retain(|&key| is_older(key) && !stays(key));
+        older.retain(|&key| is_older(key));
         if notice {
-            let pending = |key: &WorkKey| works.get(*key).is_some_and(Work::is_pending);
-            let batches: Vec<WorkKey> = older.iter().copied().filter(pending).collect();
-            older.retain(|key| !batches.contains(key));
-            // Where there is none to join, they stay: a notice that is told for itself has nothing of theirs.
+            let is = |key: &WorkKey, of: fn(&Work) -> bool| works.get(*key).is_some_and(of);
+            older.retain(|key| !is(key, |work| work.role == Role::Rendered));
+            let (batches, others) = older.into_iter().partition(|key| is(key, Work::is_pending));
+            older = others;
             for key in batches {
                 if let Some(occupant) = occupant {
                     self.absorb(occupant, key);
@@ -79,6 +79,7 @@ impl Engine {
         };
         self.changes.push(batch.clear());
         let freed = batch.bytes();
+        let given = self.works.get(older).map(|work| (work.first_ms, work.stage));
         if let Some(work) = self.works.get_mut(newer)
             && let Role::Pending(into) = &mut work.role
         {
@@ -95,6 +96,22 @@ impl Engine {
         }
         self.touch(newer);
         self.end(older, Fate::Replaced);
+        // It is the same batch: its longest time runs from its first notice, and its reason stays given.
+        let Some((first_ms, stage)) = given else { return };
+        if let Some(work) = self.works.get_mut(newer) {
+            work.first_ms = work.first_ms.min(first_ms);
+            work.release_timer_ms = None;
+        }
+        match stage {
+            Stage::Held | Stage::Aside { due: false } => self.set_release(newer),
+            Stage::Ready
+            | Stage::Parked
+            | Stage::Waiting
+            | Stage::Behind
+            | Stage::Rendering(_)
+            | Stage::Aside { due: true }
+            | Stage::Out(_) => self.mark_due(newer),
+        }
     }
 
     /// The accepted occurrence that is unread of a subject, set aside or not.
@@ -140,12 +157,14 @@ impl Engine {
         let occupant = id.and_then(|id| self.subjects.get(id)).and_then(|subject| subject.occupant);
         let newer = occupant.and_then(|key| Some((key, self.works.get(key)?)));
         if let Some((newer, other)) = newer.filter(|(_, other)| other.arrived > arrived) {
+            let (through, notice) = (other.through.is_some(), other.is_notice());
             if batch && other.is_pending() {
                 return self.absorb(newer, key);
             }
-            // A notice takes the place of neither, and what is only written through of none that is rendered.
-            let stays = other.is_notice() || (rendered && other.through.is_some());
-            if !((batch || rendered) && stays) {
+            if batch && through && notice {
+                // It is told for itself, whatever is said to it: it has no place to give up.
+                self.fix(newer);
+            } else if !(rendered && (through || other.is_pending())) {
                 self.admitting = other.number;
                 return self.end(key, Fate::Replaced);
             }
@@ -164,6 +183,15 @@ impl Engine {
         } else {
             self.all_due = false;
             self.set_release(key);
+        }
+    }
+
+    /// Nothing replaces this any more.
+    fn fix(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get_mut(key) else { return };
+        work.role = Role::Fixed;
+        if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
+            subject.unseat(key);
         }
     }
 

@@ -50,7 +50,20 @@ impl Engine {
         if session.host.stance == Stance::Apart || session.congested || self.store == StoreState::Gone {
             return;
         }
-        self.start_renders();
+        // What is found that it cannot go makes way for what was behind it, to be rendered or not.
+        loop {
+            let before = (self.next_render, self.next_forward, self.order.ready_counts());
+            self.start_renders();
+            self.hand_over();
+            let congested = self.session.as_ref().is_none_or(|session| session.congested);
+            if congested || before == (self.next_render, self.next_forward, self.order.ready_counts()) {
+                return;
+            }
+        }
+    }
+
+    /// The same of what is not to be rendered first.
+    fn hand_over(&mut self) {
         // Once the host or the pace takes no more, only what goes all the same is looked at.
         let mut full = false;
         let mut from = 0;
@@ -140,11 +153,12 @@ impl Engine {
     }
 
     pub(super) fn hinder(&mut self, key: WorkKey, stage: Stage) {
-        if stage != Stage::Behind {
-            // What waits for a time or its scope is passed by (contract 7.1a).
+        let queue_first = self.works.get(key).is_none_or(|work| self.is_first_of_queue(work));
+        let batch = self.works.get(key).is_some_and(Work::is_pending);
+        if stage != Stage::Behind || (queue_first && batch) {
+            // What waits for a time or its scope is passed by, and no batch is waited for (contract 7.1a).
             self.leave_queue(key);
         }
-        let queue_first = self.works.get(key).is_none_or(|work| self.is_first_of_queue(work));
         let Some(work) = self.works.get_mut(key) else { return };
         work.stage = stage;
         match stage {

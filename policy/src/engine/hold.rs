@@ -117,19 +117,17 @@ impl Engine {
             self.vouch(waiting);
             plan.occupant = self.plan(&candidate).occupant;
         }
-        if let Some(old) = plan.occupant {
-            if !through {
-                let number = self.admit(Some(fingerprint), digest);
-                self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
-                let pending = subject.and_then(|id| self.subjects.get(id)).and_then(|known| known.occupant);
-                if let Some(pending) = pending.filter(|&pending| pending != old) {
-                    self.end(pending, Fate::Replaced);
-                }
-                self.replace(old, number, candidate, plan.outcome, prior.clone());
-                self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
-                self.accept(ticket, plan.outcome, prior);
-                return;
+        if let Some(old) = plan.occupant.filter(|_| !through) {
+            let number = self.admit(Some(fingerprint), digest);
+            self.keep_accepted(number, &candidate, plan.outcome, prior.clone());
+            let pending = subject.and_then(|id| self.subjects.get(id)).and_then(|known| known.occupant);
+            if let Some(pending) = pending.filter(|&pending| pending != old) {
+                self.end(pending, Fate::Replaced);
             }
+            self.replace(old, number, candidate, plan.outcome, prior.clone());
+            self.overtake(subject, self.arrivals, &Fate::Replaced, notice);
+            self.accept(ticket, plan.outcome, prior);
+            return;
         }
         let number = if through { 0 } else { self.admit(Some(fingerprint), digest) };
         if !through {
@@ -322,6 +320,9 @@ impl Engine {
             self.keep_receipt(admitted, None, Fate::Held);
             self.touch(key);
         }
+        if notice {
+            self.open_batch(key, number);
+        }
         for ticket in through.tickets {
             let answer = Answer::Accepted { outcome, prior: prior.clone() };
             self.outputs.push_back(Output::Answer { ticket, answer, after });
@@ -369,10 +370,10 @@ impl Engine {
         if !self.keeps_place(old) {
             self.move_to_tail(key);
         }
-        let Some(old) = self.works.get(key) else { return };
-        let ready = old.stage == Stage::Ready;
-        if ready {
-            self.order.remove_ready(old.place);
+        // Where it is listed is for its role to say, and what was behind something is ready once it moved.
+        let ready = self.works.get(key).filter(|old| old.stage == Stage::Ready).map(|old| old.place);
+        if let Some(place) = ready {
+            self.order.remove_ready(place);
         }
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
@@ -412,7 +413,7 @@ impl Engine {
             subject.unseat(key);
             subject.seat(key, &work.role);
         }
-        if ready {
+        if ready.is_some() {
             self.list_ready(key);
         }
         self.close(&before, &Fate::Replaced);

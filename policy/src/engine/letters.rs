@@ -249,10 +249,14 @@ impl Engine {
         (work.attempts, work.not_before_ms) = (0, 0);
         // What the host may remember of it counts from this attempt.
         work.changed_ms = self.now.mono_ms;
-        let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| self.unread_of(id));
+        let unread = work.subject.filter(|_| work.is_replaceable()).and_then(|id| {
+            let rendered = |id| self.subjects.get(id)?.rendered.last().copied();
+            self.unread_of(id).or_else(|| rendered(id))
+        });
         let unread = unread.and_then(|key| Some((key, self.works.get(key)?)));
-        // No notice takes the place of what was rendered.
-        let displaces = |other: &Work| !(work.role == Role::Rendered && other.is_notice());
+        // No notice takes the place of what was rendered, and nothing rendered that of another.
+        let apart = |other: &Work| other.is_pending() || other.role == Role::Rendered;
+        let displaces = |other: &Work| !(work.role == Role::Rendered && apart(other));
         if let Some((key, other)) = unread.filter(|(_, other)| displaces(other)) {
             if other.arrived > work.arrived {
                 self.admitting = other.number;

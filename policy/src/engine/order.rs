@@ -69,6 +69,11 @@ impl Order {
         self.batches.range(from..).next().map(|(&place, &key)| (place, key))
     }
 
+    /// How many may be tried before this place; counted up to `most`.
+    pub(super) fn ready_before(&self, place: u64, most: usize) -> usize {
+        self.ready.range(..place).take(most).count()
+    }
+
     /// The first from this place on that may be tried; `forced`: of what goes whatever else is full.
     pub(super) fn next_ready(&self, from: u64, forced: bool) -> Option<(u64, WorkKey)> {
         let list = if forced { &self.forced } else { &self.ready };
@@ -77,6 +82,11 @@ impl Order {
 
     pub(super) fn is_any_ready(&self) -> bool {
         !self.ready.is_empty() || !self.batches.is_empty()
+    }
+
+    /// How many may be tried, and how many batches rendered.
+    pub(super) fn ready_counts(&self) -> (usize, usize) {
+        (self.ready.len(), self.batches.len())
     }
 
     pub(super) fn hold(&mut self, channel: &str, place: u64, work: WorkKey) {
@@ -101,5 +111,19 @@ impl Order {
         self.channels
             .get(channel)
             .map_or_else(Vec::new, |held| held.range(..place).map(|(_, &key)| key).collect())
+    }
+
+    /// Whether `work` is listed at its place as ready, and as a batch that is.
+    #[cfg(debug_assertions)]
+    pub(super) fn is_ready(&self, place: u64, work: WorkKey) -> (bool, bool) {
+        let is = |list: &BTreeMap<u64, WorkKey>| list.get(&place) == Some(&work);
+        (is(&self.ready), is(&self.batches))
+    }
+
+    /// How much is listed as ready, as parked, as held in a channel.
+    #[cfg(debug_assertions)]
+    pub(super) fn counts(&self) -> (usize, usize, usize) {
+        let held = self.channels.values().map(BTreeMap::len).sum();
+        (self.ready.len() + self.batches.len(), self.parked.len(), held)
     }
 }

@@ -23,6 +23,9 @@ pub(super) struct Admitted<'a> {
     pub(super) prior: Option<Box<str>>,
 }
 
+/// The changes of an event that replaces another: its rows, those of the other, their subject and what is about all.
+const USUAL_CHANGES: usize = 8;
+
 impl Engine {
     /// The number of this input's durable step, begun now if it was not.
     pub(super) fn step(&mut self) -> Seq {
@@ -169,7 +172,7 @@ impl Engine {
             due: self.due,
         };
         self.changes.push(Change::Put { table: Table::Meta, id: 0, row: meta.encode() });
-        let changes = std::mem::take(&mut self.changes);
+        let changes = std::mem::replace(&mut self.changes, Vec::with_capacity(USUAL_CHANGES));
         self.outputs.push_back(Output::Step(Step { seq, changes }));
     }
 }

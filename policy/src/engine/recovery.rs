@@ -213,6 +213,8 @@ impl Engine {
         self.pace_timer_ms = Some(self.now.mono_ms);
         self.timers.set(self.now.mono_ms, Timer::Pace);
         self.record();
+        #[cfg(debug_assertions)]
+        self.assert_sound();
         Ok(())
     }
 
@@ -271,19 +273,19 @@ impl Engine {
     ) {
         for (number, render) in renders.into_iter().filter(|(_, render)| render.step <= durable) {
             if let Some(&key) = works.get(&render.occurrence) {
-                self.put_render(number, key, render);
+                self.put_render(number, key, &render);
             }
         }
         let answered: Vec<(u64, u64)> =
             self.rendered.iter().map(|answered| (answered.number, answered.occurrence)).collect();
         for (number, occurrence) in answered {
             if let Some(&key) = works.get(&occurrence) {
-                self.put_render(number, key, Render { work: key, occurrence, step: durable, timer_ms: 0 });
+                self.put_render(number, key, &Render { work: key, occurrence, step: durable, timer_ms: 0 });
             }
         }
     }
 
-    fn put_render(&mut self, number: u64, key: WorkKey, render: Render) {
+    fn put_render(&mut self, number: u64, key: WorkKey, render: &Render) {
         if !self.works.get(key).is_some_and(|work| work.role == Role::Rendered && !work.doubtful) {
             return;
         }
@@ -293,7 +295,7 @@ impl Engine {
         }
         let timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms;
         self.timers.set(timer_ms, Timer::Render(number));
-        self.renders.insert(number, Render { work: key, timer_ms, ..render });
+        self.renders.insert(number, Render { work: key, timer_ms, ..*render });
     }
 
     /// Work that the rows say was handed over is out in this session; `doubtful`: in an earlier one, too.

@@ -1,6 +1,7 @@
 //! Renders: a batch is frozen, its producer asked, and what comes of it takes its place (contract 6.5).
 
 use super::Engine;
+use super::batch::Batch;
 use super::input::{Rendering, Stance, StoreState};
 use super::output::{Fate, Output, Seq};
 use super::timer::Timer;
@@ -12,7 +13,7 @@ use mcpl_codec::Event;
 pub const MAX_RENDERS: usize = 64;
 
 /// One render that its producer has not answered.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Render {
     pub(super) work: WorkKey,
     /// The number of the occurrence.
@@ -51,8 +52,12 @@ impl Engine {
                 self.end(key, Fate::Lapsed);
                 continue;
             }
-            if self.renders.len() >= MAX_RENDERS.min(self.pace.most())
-                || self.renders.len() + self.outs.len() >= self.settings.in_flight
+            // What is ready before it takes its place in the host's hands first.
+            let most = self.settings.in_flight;
+            let before = self.order.ready_before(place, most);
+            if self.renders.len() >= MAX_RENDERS
+                || self.renders.len() + before >= self.pace.most()
+                || self.renders.len() + self.outs.len() + before >= most
             {
                 return;
             }
@@ -126,13 +131,25 @@ impl Engine {
         self.touch(key);
     }
 
+    /// A notice that no host is given as it is any more, and that is unread: it is a batch like any other's.
+    pub(super) fn open_batch(&mut self, key: WorkKey, number: u64) {
+        let Some(work) = self.works.get_mut(key).filter(|work| work.role == Role::Plain) else { return };
+        let (place, ready) = (work.place, work.stage == Stage::Ready);
+        let mut batch = Batch::opened_by(number);
+        self.changes.push(batch.join(&work.event));
+        work.role = Role::Pending(Box::new(batch));
+        if ready {
+            self.order.remove_ready(place);
+            self.list_ready(key);
+        }
+    }
+
     pub(super) fn on_rendered(&mut self, number: u64, rendering: Rendering) {
         // A late answer is discarded.
         let Some(render) = self.renders.get(&number) else { return };
         let (step, occurrence) = (self.seq + u64::from(!self.stepped), render.occurrence);
         if self.store == StoreState::Gone {
-            // It is dealt with when something can be written again.
-            // The first answer counts.
+            // It is dealt with when something can be written again; one that comes after it is late.
             if self.rendered.iter().any(|answered| answered.number == number) {
                 return;
             }
@@ -176,10 +193,11 @@ impl Engine {
         }
         if let Rendering::Content { content, timestamp } = rendering {
             let event = work.event.rendered(&content, &timestamp);
+            // Nothing is nothing, in whatever form a host wants its content.
+            if event.silent && event.ambiguous.is_none() {
+                return self.end(key, Fate::Empty);
+            }
             if self.is_fit(&event) {
-                if event.silent {
-                    return self.end(key, Fate::Empty);
-                }
                 self.materialise(key, event);
             }
         }
@@ -231,11 +249,12 @@ impl Engine {
         }
     }
 
-    /// The producer is gone with the session.
+    /// The producer is gone with the session; what it answered before is dealt with when that can be written.
     pub(super) fn give_up_renders(&mut self) {
-        for number in self.renders.keys().copied().collect::<Vec<_>>() {
+        let answered = |number: &u64| self.rendered.iter().any(|answered| answered.number == *number);
+        let unanswered: Vec<u64> = self.renders.keys().copied().filter(|number| !answered(number)).collect();
+        for number in unanswered {
             self.give_up_render(number);
         }
-        self.rendered.retain(|answered| answered.step != Seq::MAX);
     }
 }

@@ -247,6 +247,8 @@ impl Engine {
         self.touch(out.work);
         let Some(work) = self.works.get_mut(out.work) else { return };
         self.held_bytes += work.bytes();
+        // It is out no longer, and in no list yet.
+        work.stage = Stage::Aside { due: true };
         if let Some(id) = work.subject
             && let Some(subject) = self.subjects.get_mut(id)
         {

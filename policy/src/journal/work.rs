@@ -65,7 +65,7 @@ pub struct WorkRow {
     pub expires_ms: Option<i64>,
     /// When it was admitted, in ms of running time.
     pub admitted_ms: u64,
-    /// The digest of its content, which a hand-over is bound to.
+    /// What tells a retry from a conflict, as its receipt has it; the low 64 bits are kept.
     pub digest: Digest,
     /// What coalescing made of it.
     pub outcome: Option<Outcome>,
@@ -96,7 +96,8 @@ impl WorkRow {
         }
         self.fate.encode(row.bytes());
         row.number(u64::from(self.revision)).number(self.subject.map_or(0, |subject| subject + 1));
-        row.number(self.order).number(self.arrived).number(self.first_ms);
+        // What is near another is spelled by how far it is from it.
+        row.number(self.arrived).signed(self.order.wrapping_sub(self.arrived) as i64).number(self.first_ms);
         // It is never before the first.
         row.number(self.changed_ms.saturating_sub(self.first_ms)).number(self.not_before_ms);
         row.number(u64::from(self.attempts));
@@ -104,7 +105,8 @@ impl WorkRow {
             None => row.number(0),
             Some(at) => row.number(1).signed(at),
         };
-        row.number(self.admitted_ms).fixed(&self.digest.0.to_le_bytes()).number(code(self.outcome));
+        row.signed(self.admitted_ms.wrapping_sub(self.first_ms) as i64);
+        row.fixed(&(self.digest.0 as u64).to_le_bytes()).number(code(self.outcome));
         row.maybe(self.prior.as_deref().map(str::as_bytes));
         row.maybe(self.event_id.as_deref().map(str::as_bytes));
         row.finish()
@@ -131,7 +133,8 @@ impl WorkRow {
             row.take(length as u64)?;
             let revision = row.small()?;
             let subject = row.number()?.checked_sub(1);
-            let (order, arrived, first_ms) = (row.number()?, row.number()?, row.number()?);
+            let arrived = row.number()?;
+            let (order, first_ms) = (arrived.wrapping_add_signed(row.signed()?), row.number()?);
             let changed_ms = first_ms.checked_add(row.number()?)?;
             let (not_before_ms, attempts) = (row.number()?, row.small()?);
             let expires_ms = match row.number()? {
@@ -139,8 +142,8 @@ impl WorkRow {
                 1 => Some(row.signed()?),
                 _ => return None,
             };
-            let admitted_ms = row.number()?;
-            let digest = Digest(u128::from_le_bytes(row.fixed()?));
+            let admitted_ms = first_ms.wrapping_add_signed(row.signed()?);
+            let digest = Digest(u128::from(u64::from_le_bytes(row.fixed()?)));
             let outcome = outcome(row.number()?)?;
             let mut text = || {
                 Some(match row.maybe()? {

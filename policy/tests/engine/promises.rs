@@ -1,6 +1,10 @@
 //! One test for each row and each rule.
 
+mod any_order;
+mod batches;
+mod bounds;
 mod capacity;
+mod corners;
 mod failed_commit;
 mod journal;
 mod letters;

@@ -15,7 +15,7 @@ use super::link::{Came, Link, OUTBOX_BYTES, Way};
 use super::offspring::{Offspring, Word};
 use super::waiting::{Gated, Kind, Waiting};
 use crate::child::Status;
-use crate::exchange::{Deed, Exchange, Side};
+use crate::exchange::{Cargo, Deed, Exchange, Side};
 use crate::outbox::{Event, Outbox};
 use crate::transport::Connection;
 
@@ -235,15 +235,16 @@ impl Session {
     fn carry(&mut self, core: &mut Core) {
         while let Some(deed) = self.exchange.poll() {
             match deed {
-                Deed::Send { to, line, after, forward, ours, instead } => {
-                    let kind = match forward {
-                        Some(number) => Kind::Forward(number),
-                        None if ours => Kind::Answer(instead),
-                        None => Kind::Pass(Instant::now()),
+                Deed::Send { to, line, after, cargo } => {
+                    let kind = match cargo {
+                        Cargo::Forward(number) => Kind::Forward(number),
+                        Cargo::Render(wire) => Kind::Render(wire),
+                        Cargo::Answer(instead) => Kind::Answer(instead),
+                        Cargo::Pass => Kind::Pass(Instant::now()),
                     };
                     match after.filter(|_| !core.is_durable(after)) {
-                        None => self.queue(to, &line, forward, ours),
-                        Some(after) if core.is_lost() => self.give_up(Gated { after, to, line, kind }),
+                        None => self.queue(to, &line, &kind),
+                        Some(after) if core.is_lost() => self.give_up(&Gated { after, to, line, kind }),
                         Some(after) => self.waiting.push(Gated { after, to, line, kind }),
                     }
                 }
@@ -257,41 +258,41 @@ impl Session {
         }
     }
 
-    fn queue(&mut self, to: Side, line: &Line, forward: Option<u64>, ours: bool) {
+    fn queue(&mut self, to: Side, line: &Line, kind: &Kind) {
         let link = self.link(to);
-        link.outbox.push(line, forward);
-        if ours {
-            link.told_bytes += line.wire().len();
+        match kind {
+            // Of a render the exchange knows how much waits: its answers are taken from a peer however deaf.
+            Kind::Forward(tag) | Kind::Render(tag) => link.outbox.push(line, Some(*tag)),
+            Kind::Answer(_) => {
+                link.outbox.push(line, None);
+                link.told_bytes += line.wire().len();
+            }
+            Kind::Pass(_) => link.outbox.push(line, None),
         }
     }
 
     /// More is on disk: what waited for it goes.
     pub(super) fn release(&mut self, core: &Core) {
         while let Some(gated) = self.waiting.due(core.durable) {
-            let (forward, ours) = match gated.kind {
-                Kind::Forward(number) => (Some(number), false),
-                Kind::Answer(_) => (None, true),
-                Kind::Pass(_) => (None, false),
-            };
-            self.queue(gated.to, &gated.line, forward, ours);
+            self.queue(gated.to, &gated.line, &gated.kind);
         }
     }
 
     /// A commit failed: what waited for it never happened (contract 9.1).
     pub(super) fn revoke(&mut self) {
         while let Some(gated) = self.waiting.take() {
-            self.give_up(gated);
+            self.give_up(&gated);
         }
     }
 
     /// What a line is whose step does not become durable.
-    fn give_up(&mut self, gated: Gated) {
-        match gated.kind {
-            Kind::Answer(Some(instead)) => self.queue(gated.to, &instead, None, true),
+    fn give_up(&mut self, gated: &Gated) {
+        match &gated.kind {
+            Kind::Answer(Some(instead)) => self.queue(gated.to, instead, &Kind::Answer(None)),
             // A refusal, or an answer of the host's, rests on nothing that is lost.
-            Kind::Answer(None) => self.queue(gated.to, &gated.line, None, true),
-            Kind::Pass(_) => self.queue(gated.to, &gated.line, None, false),
+            kind @ (Kind::Answer(None) | Kind::Pass(_)) => self.queue(gated.to, &gated.line, kind),
             Kind::Forward(_) => {}
+            Kind::Render(wire) => self.exchange.render_dropped(*wire),
         }
     }
 
@@ -310,7 +311,7 @@ impl Session {
                     "the journal is slow: what passes waits for it no longer, and goes ahead of held work"
                 );
             }
-            self.queue(gated.to, &gated.line, None, false);
+            self.queue(gated.to, &gated.line, &gated.kind);
         }
     }
 
@@ -323,7 +324,7 @@ impl Session {
 
     /// The engine has wishes that no input of this session brought about.
     pub(super) fn carry_out(&mut self, core: &mut Core) {
-        self.exchange.carry_out(&mut core.engine);
+        self.exchange.carry_out(&mut core.engine, core.clock.now());
         self.carry(core);
     }
 
@@ -363,6 +364,12 @@ impl Session {
         if matches!(self.way, Road::Up) {
             moved |= self.producer.poll_write(cx);
         }
+        while let Some(event) = self.producer.outbox.event() {
+            match event {
+                Event::Started(_) => {}
+                Event::Written(wire) => self.exchange.render_written(core.clock.now(), wire),
+            }
+        }
         moved
     }
 
@@ -384,16 +391,18 @@ impl Session {
     pub(super) fn close(&mut self, core: &mut Core) {
         if !self.closed {
             self.closed = true;
-            // What was not handed over is held again (contract 7.4), so it must not leave any more.
-            let unsent: Vec<u64> = self.host.outbox.unstarted().collect();
-            for number in unsent {
-                self.host.outbox.withdraw(number);
+            // What was not handed over is held again (contract 7.4), so it must not leave any more; nor need a render.
+            for link in [&mut self.host, &mut self.producer] {
+                let unsent: Vec<u64> = link.outbox.unstarted().collect();
+                for number in unsent {
+                    link.outbox.withdraw(number);
+                }
             }
             for gated in self.waiting.end() {
-                match gated.kind {
-                    // It is held again, too.
-                    Kind::Forward(_) => {}
-                    Kind::Answer(_) | Kind::Pass(_) => self.queue(gated.to, &gated.line, None, false),
+                match &gated.kind {
+                    // It is held again, too; and nobody waits for a render any more.
+                    Kind::Forward(_) | Kind::Render(_) => {}
+                    kind @ (Kind::Answer(_) | Kind::Pass(_)) => self.queue(gated.to, &gated.line, kind),
                 }
             }
             self.exchange.end(&mut core.engine, core.clock.now());
@@ -486,3 +495,6 @@ pub(super) struct Retired {
     pub(super) child: Option<Offspring>,
     pub(super) exited: Option<Status>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,6 +44,7 @@ pub fn settings(producer: &config::Producer, max_dead_letters: usize) -> Setting
             max_subjects: coalesce.max_subjects,
             max_held_bytes: coalesce.max_held_bytes,
             retry_window_ms: coalesce.retry_window_ms,
+            render_timeout_ms: coalesce.render_timeout_ms,
         },
         limits: LimitSettings {
             rate_per_s: limits.rate_per_s,
@@ -72,7 +73,22 @@ pub fn terms(producer: &config::Producer) -> Terms {
         }),
         mode: mode(producer.coalesce.mode),
         retry_window_ms: producer.coalesce.retry_window_ms,
+        render_timeout_ms: producer.coalesce.render_timeout_ms,
         max_content_bytes: producer.limits.max_content_bytes,
         retry_after_ms: producer.refusals.retry_after_ms,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_long_a_render_may_take_is_told_to_the_engine_and_to_the_session() {
+        let (mut producer, _) = config::defaults("bench");
+        assert_eq!(settings(&producer, 1).coalesce.render_timeout_ms, 5_000);
+        producer.coalesce.render_timeout_ms = 70;
+        assert_eq!(settings(&producer, 1).coalesce.render_timeout_ms, 70);
+        assert_eq!(terms(&producer).render_timeout_ms, 70);
     }
 }

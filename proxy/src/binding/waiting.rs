@@ -1,4 +1,4 @@
-//! What waits for the journal: answers and forwards until their step is on disk, and what passes in the two
+//! What waits for the journal: answers, forwards and renders until their step is on disk, and what passes in the two
 //! cases in which it must not overtake them (contract 7.6, 9.1). Everything else goes on meanwhile.
 
 use std::collections::VecDeque;
@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Answer(Option<Line>),
     /// This forward of the engine's.
     Forward(u64),
+    /// A render under this number.
+    Render(u64),
     /// Something of the other side's that passes, since when it waits.
     Pass(Instant),
 }
@@ -94,7 +96,7 @@ impl Waiting {
     fn passing(&self) -> impl Iterator<Item = Instant> {
         self.lines.iter().filter_map(|gated| match gated.kind {
             Kind::Pass(since) => Some(since),
-            Kind::Answer(_) | Kind::Forward(_) => None,
+            Kind::Answer(_) | Kind::Forward(_) | Kind::Render(_) => None,
         })
     }
 
@@ -178,9 +180,10 @@ mod tests {
         waiting.push(gated(1, Side::Host, Kind::Forward(1)));
         waiting.push(gated(1, Side::Producer, Kind::Answer(None)));
         waiting.push(gated(2, Side::Producer, Kind::Pass(Instant::now())));
+        waiting.push(gated(3, Side::Producer, Kind::Render(1)));
         assert_eq!(
             waiting.end().iter().map(|gated| gated.to).collect::<Vec<_>>(),
-            [Side::Host, Side::Producer]
+            [Side::Host, Side::Producer, Side::Producer]
         );
         assert!(matches!(waiting.due(1), Some(Gated { kind: Kind::Answer(None), .. })));
         assert_eq!(waiting.bytes, [0, 0]);

@@ -8,8 +8,8 @@ use mcpl_codec::{Envelope, Lane, Line, Sniff, Splice, answer, code, raw};
 use mcpl_policy::engine::Stance;
 use mcpl_policy::{Engine, Now};
 
-use super::routes::{Course, MAX_ELEMENTS, Reading, is_read};
-use super::{Deed, Exchange, Gate, Side};
+use super::routes::{Course, MAX_ELEMENTS, Reading};
+use super::{Cargo, Deed, Exchange, Gate, Side};
 
 /// Batches being answered at once for each session; past it a batch with events is refused.
 pub const MAX_BATCHES: usize = 1024;
@@ -107,16 +107,18 @@ impl Batches {
 
 impl Exchange {
     pub(super) fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
-        let ours = raw::elements(line.text()).any(|element| self.answers_element(from, element));
+        let ours = raw::elements(line.text()).any(|element| self.answers_element(now, from, element));
         let is_long = raw::elements(line.text()).nth(MAX_ELEMENTS).is_some();
-        if is_long && !ours {
+        // What is an answer to us must not pass either.
+        if is_long && !ours && !raw::elements(line.text()).any(|element| self.is_answer_to_us(element)) {
             return self.pass_on(from, line);
         }
         let batch = if ours { self.batches.begin(from) } else { None };
         if is_long || (ours && batch.is_none()) {
             // It holds what must not pass unread, and there is no room to look at each element.
-            let why =
-                format!("a batch with events takes {MAX_ELEMENTS} elements, and {MAX_BATCHES} wait at once");
+            let why = format!(
+                "a batch of which the sidecar reads any element takes {MAX_ELEMENTS}, and {MAX_BATCHES} wait at once"
+            );
             self.tally.refused += 1;
             return self.send(
                 from,
@@ -171,18 +173,21 @@ impl Exchange {
 
     /// Whether the engine forwarded anything since there were `before` deeds.
     fn releases_since(&self, before: usize) -> bool {
-        self.deeds.iter().skip(before).any(|deed| matches!(deed, Deed::Send { forward: Some(_), .. }))
+        self.deeds.iter().skip(before).any(|deed| matches!(deed, Deed::Send { cargo: Cargo::Forward(_), .. }))
     }
 
     /// Whether an element of a batch may be answered by us, so that the whole batch is.
-    fn answers_element(&self, from: Side, element: &[u8]) -> bool {
+    fn answers_element(&self, now: Now, from: Side, element: &[u8]) -> bool {
         let envelope = Envelope::of(element);
         let Some(method) = envelope.method_name() else { return false };
         if from == Side::Producer && self.stance != Stance::Apart && Lane::of(&method).is_some() {
             return true;
         }
-        (envelope.repeated || is_read(from, &method))
-            && matches!(self.reading(from, element, &envelope, &method), Reading::Refused(_))
+        if self.is_barred(from, &method, now) {
+            return true;
+        }
+        (envelope.repeated || self.is_read(from, &method, now))
+            && matches!(self.reading(now, from, element, &envelope, &method), Reading::Refused(_))
     }
 
     /// The answer to one element of a batch.

@@ -25,7 +25,7 @@ pub(super) enum Course {
 }
 
 /// The methods the sidecar reads, by who sends them (contract 3.4).
-pub(super) fn is_read(from: Side, method: &str) -> bool {
+fn is_read(from: Side, method: &str) -> bool {
     match from {
         Side::Host => matches!(
             method,
@@ -111,8 +111,8 @@ impl Exchange {
             self.remember(from, id, Asked::Other, batch);
             return Course::Pass;
         };
-        if envelope.repeated || is_read(from, &method) {
-            match self.reading(from, line.text(), envelope, &method) {
+        if envelope.repeated || self.is_read(from, &method, now) {
+            match self.reading(now, from, line.text(), envelope, &method) {
                 Reading::One => {}
                 Reading::Foreign => return Course::Pass,
                 Reading::Refused(error) => {
@@ -152,6 +152,9 @@ impl Exchange {
                 self.channels(engine, now, id, params, batch);
                 return Course::Pass;
             }
+            (Side::Producer, name) if self.is_barred(from, name, now) => {
+                return self.refuse_inference(id, batch);
+            }
             (Side::Producer, name) => {
                 if let Some(lane) = Lane::of(name).filter(|_| self.stance != Stance::Apart) {
                     return self.events(engine, now, line, envelope, lane, batch);
@@ -175,7 +178,19 @@ impl Exchange {
         self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch });
     }
 
-    pub(super) fn reading(&self, from: Side, text: &[u8], envelope: &Envelope<'_>, method: &str) -> Reading {
+    /// Whether the sidecar reads a method now (contract 3.4).
+    pub(super) fn is_read(&self, from: Side, method: &str, now: Now) -> bool {
+        is_read(from, method) || self.is_barred(from, method, now)
+    }
+
+    pub(super) fn reading(
+        &self,
+        now: Now,
+        from: Side,
+        text: &[u8],
+        envelope: &Envelope<'_>,
+        method: &str,
+    ) -> Reading {
         if self.stance == Stance::Apart && self.greeted {
             return Reading::One;
         }
@@ -183,7 +198,7 @@ impl Exchange {
         let is_request = raw::every(text, "id").any(|id| id != b"null");
         if envelope.repeated && (repeated("method") || repeated("id") || repeated("params")) {
             let ours = raw::every(text, "method")
-                .any(|method| raw::string(method).is_some_and(|method| is_read(from, &method)));
+                .any(|method| raw::string(method).is_some_and(|method| self.is_read(from, &method, now)));
             if !ours || !is_request {
                 return Reading::Foreign;
             }
@@ -282,8 +297,9 @@ impl Exchange {
         line: &Line,
     ) -> Course {
         if let Some(wire) = self.own_number(id) {
-            if from == Side::Host {
-                self.own_answer(engine, now, wire, envelope, line);
+            match from {
+                Side::Host => self.own_answer(engine, now, wire, envelope, line),
+                Side::Producer => self.render_answered(engine, now, wire, envelope, line),
             }
             return Course::Taken;
         }
@@ -326,6 +342,12 @@ impl Exchange {
                 Course::Taken
             }
         }
+    }
+
+    /// Whether a message is an answer under an id of this session's own.
+    pub(super) fn is_answer_to_us(&self, text: &[u8]) -> bool {
+        let envelope = Envelope::of(text);
+        envelope.method.is_none() && envelope.id.is_some_and(|id| self.own_number(id).is_some())
     }
 
     /// The number in an id of this session's own (contract 3.5).

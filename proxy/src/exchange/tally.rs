@@ -26,6 +26,8 @@ pub struct Tally {
     pub in_doubt: u64,
     /// Messages that waited for the journal in vain and went ahead of held work (contract 7.6).
     pub ahead: u64,
+    /// Answers of the producer to renders that it was not asked for, or had answered.
+    pub strays: u64,
 }
 
 impl Tally {
@@ -76,12 +78,14 @@ impl AddAssign for Tally {
         self.expired += other.expired;
         self.in_doubt += other.in_doubt;
         self.ahead += other.ahead;
+        self.strays += other.strays;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt, ahead } = self;
+        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt, ahead, strays } =
+            self;
         write!(
             f,
             "{passed} passed, {delivered} delivered, {folded} folded, {refused} refused, {retried} retried, \
@@ -89,6 +93,9 @@ impl fmt::Display for Tally {
         )?;
         if *ahead > 0 {
             write!(f, ", {ahead} went ahead of a slow journal")?;
+        }
+        if *strays > 0 {
+            write!(f, ", {strays} answers to no render")?;
         }
         Ok(())
     }

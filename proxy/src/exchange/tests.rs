@@ -3,6 +3,7 @@
 mod batches;
 mod events;
 mod passing;
+mod renders;
 mod splitting;
 
 use std::collections::HashMap;

@@ -1,5 +1,6 @@
 //! One occurrence as people and machines see it, from its rows (contract 9.2, 9.3).
 
+mod batch;
 mod books;
 mod clock;
 
@@ -10,13 +11,15 @@ use mcpl_codec::refusal::Refusal as CodecRefusal;
 use mcpl_codec::{Event, Lane, raw};
 use mcpl_policy::engine::{Outcome, Word};
 use mcpl_policy::fate::Fate;
-use mcpl_policy::journal::{ReceiptRow, WorkRow};
+use mcpl_policy::journal::{BatchRow, ReceiptRow, WorkRow};
 use serde::Serialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+pub use self::batch::Batch;
 pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
 pub use self::clock::Clock;
+pub(crate) use self::clock::rfc3339;
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -92,6 +95,15 @@ pub struct Account {
     /// The event as it was sent: the params of a `push/event`, or the message. Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Box<RawValue>>,
+    /// It is a batch that is not rendered yet: how many notices it stands for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub batch: Option<Batch>,
+    /// What is kept of those notices, oldest first. Only if it was asked for ([`Account::show_notices`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub notices: Option<Vec<Box<RawValue>>>,
+    /// What its notices are known by.
+    #[serde(skip)]
+    pub(super) batch_row: Option<BatchRow>,
     /// Its number.
     #[serde(skip)]
     pub number: u64,
@@ -176,12 +188,14 @@ pub struct Rows {
     pub receipt: Option<ReceiptRow>,
     /// What the occurrence that put an end to it is known by.
     pub by: Option<String>,
+    /// How many notices are kept of it, where it is a pending batch.
+    pub kept: usize,
 }
 
 impl Account {
     /// The account that these rows give of an occurrence; `None`: they say nothing of it.
     pub fn of(producer: &str, number: u64, rows: Rows, clock: Option<&Clock>) -> Option<Self> {
-        let Rows { work, text, receipt, by } = rows;
+        let Rows { work, text, receipt, by, kept } = rows;
         let told = match (&work, &receipt) {
             (Some(work), _) => Told::by_work(work),
             (None, Some(receipt)) => Told::by_receipt(receipt),
@@ -201,6 +215,7 @@ impl Account {
             .filter(|receipt| work.is_none() && receipt.by > 0)
             .map(|receipt| By { id: format!("{producer}/{}", receipt.by), event_id: by });
         let withdrawn = *told.fate == Fate::Withdrawn;
+        let batch_row = work.as_ref().and_then(batch::batch_of);
         Some(Self {
             id: format!("{producer}/{number}"),
             producer: producer.to_owned(),
@@ -231,6 +246,9 @@ impl Account {
             }),
             bytes: text.as_ref().map(|text| text.len() as u64),
             event: None,
+            batch: batch_row.as_ref().map(|row| Batch::of(row, kept)),
+            notices: None,
+            batch_row,
             number,
             fate: told.fate.clone(),
             open: work.is_some(),
@@ -240,9 +258,7 @@ impl Account {
 
     /// Puts the event itself into it.
     pub fn show_event(&mut self, text: &[u8]) {
-        // A line break in it can only stand between tokens; an account is one line.
-        let line: Vec<u8> =
-            text.iter().map(|&byte| if matches!(byte, b'\n' | b'\r') { b' ' } else { byte }).collect();
+        let line = batch::line(text);
         self.event = json(&line).or_else(|| {
             // It was read as JSON once; should that be wrong, its text is better than nothing.
             serde_json::value::to_raw_value(&String::from_utf8_lossy(text)).ok()

@@ -96,7 +96,7 @@ impl Ledger {
         OpenFault::spoilt(file, spoilt, savable)
     }
 
-    /// Hands over a step. Numbers of steps only grow; numbers of rows are below 2^44. Never blocks.
+    /// Hands over a step. Numbers of steps only grow; numbers of rows are below 2^50. Never blocks.
     ///
     /// Nothing here stops a driver that submits faster than the disk takes it: it reads no more events while
     /// [`Ledger::unconfirmed_bytes`] is above its bound.

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use mcpl_policy::journal::Table;
 
 use super::Batch;
-use super::store::{Fault, Rest, Store, Take, last_id, parts, rowid};
+use super::store::{Fault, Rest, Store, Take, crowded, last_binding, last_id, parts, rowid};
 
 /// Rows in a map. Clones share it, so that a test can end a journal and open its rows again.
 #[derive(Clone, Debug, Default)]
@@ -41,6 +41,9 @@ impl Store for Memory {
     fn binding(&mut self, name: &str) -> Result<u64, Fault> {
         let mut maps = self.maps();
         let next = maps.bindings.len() as u64;
+        if next > last_binding() && !maps.bindings.contains_key(name) {
+            return Err(crowded());
+        }
         Ok(*maps.bindings.entry(name.to_owned()).or_insert(next))
     }
 
@@ -74,9 +77,8 @@ impl Store for Memory {
 
     fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         let mut maps = self.maps();
-        for (table, binding, below) in batch.forgets() {
-            let (first, end) = (rowid(binding, 0), rowid(binding, below.min(last_id())));
-            let gone: Vec<_> = maps.rows.range((table, first)..(table, end)).map(|(key, _)| *key).collect();
+        for (table, first, last) in batch.clears() {
+            let gone: Vec<_> = maps.rows.range((table, first)..=(table, last)).map(|(key, _)| *key).collect();
             for key in gone {
                 maps.put(key, None);
             }

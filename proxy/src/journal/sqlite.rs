@@ -17,7 +17,7 @@ use rusqlite::wal::CheckpointMode;
 use rusqlite::{Connection, DEFAULT_NAME, OpenFlags, OptionalExtension as _, ffi, params};
 
 use super::reserve::Reserve;
-use super::store::{Fault, Rest, Store, Take, last_id, parts, rowid};
+use super::store::{Fault, Rest, Store, Take, crowded, last_binding, last_id, parts, rowid};
 use super::{Batch, Bounds, FILE, OpenFault, Reader, row, torn};
 
 mod schema;
@@ -106,10 +106,11 @@ impl Sqlite {
 
     fn transaction(&mut self, batch: &Batch) -> rusqlite::Result<()> {
         let connection = &self.connection;
-        for (table, binding, below) in batch.forgets() {
-            self.sweep.deleted(table);
-            let statement = &mut connection.prepare_cached(of(table).forget)?;
-            statement.execute(params![rowid(binding, 0), rowid(binding, below.min(last_id()))])?;
+        for (table, first, last) in batch.clears() {
+            let gone = connection.prepare_cached(of(table).clear)?.execute(params![first, last])?;
+            if gone > 0 {
+                self.sweep.deleted(table);
+            }
         }
         let mut rows = batch.rows().peekable();
         while let Some(&(table, ..)) = rows.peek() {
@@ -197,12 +198,14 @@ impl Store for Sqlite {
         if let Some(number) = find(&self.connection).map_err(|why| of_error(&why))? {
             return Ok(number);
         }
-        self.whole(|this| {
+        let given = self.whole(|this| {
             let mut add = this.connection.prepare_cached(
-                "INSERT INTO binding(id, name) SELECT coalesce(max(id) + 1, 0), ?1 FROM binding RETURNING id",
+                "INSERT INTO binding(id, name) SELECT coalesce(max(id) + 1, 0), ?1 FROM binding \
+                 HAVING coalesce(max(id) + 1, 0) <= ?2 RETURNING id",
             )?;
-            add.query_row([name], |row| row.get(0))
-        })
+            add.query_row(params![name, last_binding()], |row| row.get(0)).optional()
+        })?;
+        given.ok_or_else(crowded)
     }
 
     fn page(

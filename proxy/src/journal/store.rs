@@ -7,13 +7,13 @@ use mcpl_policy::journal::Table;
 use super::Batch;
 
 /// Numbers of rows are below two to the power of this.
-const NUMBER_BITS: u32 = 44;
+const NUMBER_BITS: u32 = 50;
 
 /// The number of a row within its table: the binding's number above, the row's number within the binding below.
 ///
 /// The first binding is 0, so that its rows have small numbers, which a store may spell short.
 pub fn rowid(binding: u64, id: u64) -> u64 {
-    debug_assert!(id <= last_id() && binding < 1 << (63 - NUMBER_BITS));
+    debug_assert!(id <= last_id() && binding <= last_binding());
     binding << NUMBER_BITS | id & last_id()
 }
 
@@ -22,9 +22,19 @@ pub fn parts(rowid: u64) -> (u64, u64) {
     (rowid >> NUMBER_BITS, rowid & last_id())
 }
 
+/// The largest number of a binding: so many have names in one journal, and no more.
+pub const fn last_binding() -> u64 {
+    (1 << (63 - NUMBER_BITS)) - 1
+}
+
 /// The largest number of a row.
 pub const fn last_id() -> u64 {
     (1 << NUMBER_BITS) - 1
+}
+
+/// There is no number left for another binding.
+pub(super) fn crowded() -> Fault {
+    Fault::Broken(format!("it holds work of {} producers, and takes no further name", last_binding() + 1))
 }
 
 /// Why a store did not do what it was asked.

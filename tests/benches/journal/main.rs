@@ -9,7 +9,7 @@
 //!   --rounds N       (5)
 //!   --seconds S      of one measurement (2)
 //!   --groups N,…     events unanswered at a time in the first part (1,64,512)
-//!   --only PART,…    rate, pass, reopen, size, growth
+//!   --only PART,…    rate, pass, renders, reopen, size, growth
 //!   --growth N       replacements of the last part (10000000)
 //! ```
 //!
@@ -23,6 +23,8 @@
 //! - **pass**: a request of the host's and its answer by the producer, in the same session, while 512 events are
 //!   unanswered; with the state on the disk against the state in memory: with as many unanswered there, and with as many
 //!   events a second, 512 of them at a time.
+//! - **renders**: occurrences a second that the host is given, from when it assembles on: of 10,000 batches of 64
+//!   small notices, rendered by a producer that answers at once, against 10,000 plain ones; and the most memory.
 //! - **reopen**: from the start of the program to its first answer, with 1,000,000 occurrences in the journal of
 //!   which 60,000 are held; less the same with an empty journal.
 //! - **size**: bytes of the file for each live occurrence beyond its own text, and for each receipt.
@@ -35,6 +37,7 @@ mod books;
 mod event;
 mod plain;
 mod program;
+mod renders;
 mod sum;
 mod traffic;
 
@@ -122,6 +125,9 @@ fn main() {
     }
     if plan.wants("pass") {
         pass(&plan);
+    }
+    if plan.wants("renders") {
+        renders(&plan);
     }
     if plan.wants("reopen") || plan.wants("size") {
         reopen(&plan);
@@ -214,6 +220,26 @@ fn pass(plan: &Plan) {
     println!(
         "\np50, disk to memory: {most} with 512 unanswered in both (goal 1.3); {same} with as many events/s"
     );
+}
+
+fn renders(plan: &Plan) {
+    println!("\nOccurrences a second to the host: medians of {} rounds\n", plan.rounds);
+    println!("| 10,000 of | a second | peak memory, MiB |\n|---|---|---|");
+    let [mut plain, mut batches, mut ratio] = [const { Sum::new() }; 3];
+    let [mut plain_peak, mut batches_peak] = [const { Sum::new() }; 2];
+    for _ in 0..plan.rounds {
+        let measure = |held| renders::measure(&plan.bin, new_folder(&plan.dir).path(), held);
+        let (one, other) = (measure(renders::Held::Plain), measure(renders::Held::Batches));
+        plain.add(one.rate.per_s());
+        batches.add(other.rate.per_s());
+        ratio.add(other.rate.per_s() / one.rate.per_s());
+        plain_peak.add(one.peak as f64 / f64::from(1 << 20));
+        batches_peak.add(other.peak as f64 / f64::from(1 << 20));
+    }
+    println!(
+        "| plain occurrences | {plain} | {plain_peak} |\n| batches of 64 notices | {batches} | {batches_peak} |"
+    );
+    println!("\nBatches to plain: {ratio} (goal 0.5)");
 }
 
 fn reopen(plan: &Plan) {

@@ -77,6 +77,11 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it on a folder, in which it holds all it accepts.
     pub(crate) fn start(bin: &Path, folder: &Path) -> Self {
+        Self::start_with(bin, folder, "")
+    }
+
+    /// As [`Program::start`], with more lines in `[producer.coalesce]`.
+    pub(crate) fn start_with(bin: &Path, folder: &Path, more: &str) -> Self {
         let producers = TcpListener::bind("127.0.0.1:0").expect("a port");
         let probe = TcpListener::bind("127.0.0.1:0").expect("a port");
         let port = probe.local_addr().expect("an address").port();
@@ -85,7 +90,7 @@ impl Program {
         let config = folder.join("bench.toml");
         let text = format!(
             "state_dir = \"state\"\n[[producer]]\nname = \"bench\"\nlisten = \"tcp://127.0.0.1:{port}\"\n\
-             connect = \"tcp://127.0.0.1:{to}\"\n[producer.coalesce]\nquiet_ms = 36000000\nmax_hold_ms = 36000000\n"
+             connect = \"tcp://127.0.0.1:{to}\"\n[producer.coalesce]\nquiet_ms = 36000000\nmax_hold_ms = 36000000\n{more}"
         );
         fs::write(&config, text).expect("a file");
         let log = File::create(folder.join("stderr.log")).expect("a file");
@@ -99,6 +104,10 @@ impl Program {
             .spawn()
             .expect("the program");
         Self { child, started, port, producers }
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
     }
 
     fn connect(&mut self) -> Session {

@@ -54,6 +54,8 @@ pub(super) struct Rig {
     pub(super) asked: Vec<(u64, Value)>,
     /// Every `eventId` handed over, in order, and `pass` for what passed.
     pub(super) told: Vec<String>,
+    /// The same with the content of each.
+    pub(super) given: Vec<(String, String)>,
     pub(super) fates: Vec<(String, Fate)>,
     /// What is on disk.
     pub(super) book: Book,
@@ -89,6 +91,7 @@ impl Rig {
             out: Vec::new(),
             asked: Vec::new(),
             told: Vec::new(),
+            given: Vec::new(),
             fates: Vec::new(),
             book: Book::default(),
             resolved: Vec::new(),
@@ -135,7 +138,7 @@ impl Rig {
         self.drain();
     }
 
-    fn wall_ms(&self) -> i64 {
+    pub(super) fn wall_ms(&self) -> i64 {
         1_767_225_600_000 + self.now_ms as i64 + self.ahead_ms
     }
 
@@ -176,12 +179,16 @@ impl Rig {
                 }
                 Output::Pass { ticket, .. } => {
                     self.told.push("pass".to_owned());
+                    self.given.push(("pass".to_owned(), String::new()));
                     assert_eq!(self.answers.insert(ticket.0, Answered::Passed), None, "answered twice");
                 }
                 Output::Forward { number, body, .. } => {
                     let body: Value = serde_json::from_slice(&body).unwrap();
                     let id = body["eventId"].as_str().unwrap().to_owned();
                     self.told.push(id.clone());
+                    let text = body.pointer("/payload/content").or(body.get("content"));
+                    let text = text.and_then(Value::as_str).unwrap_or_default().to_owned();
+                    self.given.push((id.clone(), text));
                     self.out.push(Sent { number, id, body });
                 }
                 Output::Render { number, params, .. } => {

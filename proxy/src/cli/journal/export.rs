@@ -95,6 +95,9 @@ fn exported(places: &[Place], to: &mut dyn Write, mut progress: Progress) -> Res
                         if let Ok(Some(text)) = accounts.text(producer, account.number) {
                             account.show_event(&text);
                         }
+                        if let Ok(notices) = accounts.notices(&account) {
+                            account.show_notices(&notices);
+                        }
                         progress.at(account.number);
                         written = serde_json::to_writer(&mut *to, &account)
                             .map_err(Into::into)

@@ -9,7 +9,7 @@ use super::args::Show;
 use super::plain::plain;
 use super::{Place, found, unreadable, unwritten};
 use crate::cli::out;
-use crate::journal::account::{Account, By, Scope};
+use crate::journal::account::{Account, Batch, By, Scope};
 
 /// Writes the account to stdout.
 pub(super) fn show(show: &Show, places: &[Place]) -> Result<(), u8> {
@@ -24,6 +24,8 @@ fn text(show: &Show, places: &[Place]) -> Result<String, u8> {
         if let Some(text) = text {
             account.show_event(&text);
         }
+        let notices = accounts.notices(&account).map_err(|fault| unreadable(&fault))?;
+        account.show_notices(&notices);
     }
     if show.json {
         // Names of ours as keys: it can always be written.
@@ -61,6 +63,7 @@ fn page(account: &Account, content: bool) -> String {
     line(&mut page, "not before", account.not_before.clone());
     line(&mut page, "expires", account.expires_at.clone());
     line(&mut page, "size", account.bytes.map(|bytes| format!("{bytes} bytes")));
+    line(&mut page, "notices", account.batch.map(stands_for));
     if let Some(refusal) = &account.refusal {
         let limit = refusal.limit_bytes.map_or_else(String::new, |limit| format!(", over {limit} bytes"));
         line(&mut page, "refusal", Some(format!("{}{limit}", refusal.refusal)));
@@ -73,6 +76,9 @@ fn page(account: &Account, content: bool) -> String {
     if content {
         let event = account.event.as_ref().map_or("not kept any more", |event| event.get());
         line(&mut page, "event", Some(event.to_owned()));
+        for notice in account.notices.iter().flatten() {
+            line(&mut page, "notice", Some(notice.get().to_owned()));
+        }
     }
     let advice = advice(account);
     if !advice.is_empty() {
@@ -92,6 +98,15 @@ fn line(page: &mut String, name: &str, value: Option<String>) {
 fn told(by: &By) -> String {
     let event_id = by.event_id.as_deref().map_or_else(String::new, |id| format!(" ({id})"));
     format!("{}{event_id}", by.id)
+}
+
+/// How many notices a batch stands for, and what of them its producer will be handed back.
+fn stands_for(Batch { notices, kept }: Batch) -> String {
+    if kept == notices {
+        format!("{notices}, all kept")
+    } else {
+        format!("{notices}, the newest {kept} kept")
+    }
 }
 
 /// What can be done about it.

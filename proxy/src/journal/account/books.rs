@@ -7,7 +7,7 @@ use std::path::Path;
 use mcpl_policy::fate::Fate;
 use mcpl_policy::journal::{MetaRow, ReceiptRow, Spoilt, Table, WorkRow};
 
-use super::{Account, Clock, Rows};
+use super::{Account, Clock, Rows, batch};
 use crate::journal::{OpenFault, Reader};
 
 /// So many rows of a table are read at a time, or so many bytes of them.
@@ -34,7 +34,7 @@ pub enum Kept {
 /// They are read piece by piece: each account is as it was at some moment since the reading began.
 #[derive(Debug)]
 pub struct Books {
-    reader: Reader,
+    pub(super) reader: Reader,
     producers: Vec<(String, u64)>,
 }
 
@@ -256,15 +256,12 @@ impl Books {
                 }
             }
             for (number, rows) in found {
-                let rows = match self.filled(binding, number, rows)? {
-                    Ok(rows) => rows,
-                    Err((rows, why)) => {
-                        if take(Err(why)).is_break() {
-                            return Ok(());
-                        }
-                        rows
+                let (rows, spoilt) = self.filled(binding, number, rows)?;
+                for why in spoilt {
+                    if take(Err(why)).is_break() {
+                        return Ok(());
                     }
-                };
+                }
                 let account = Account::of(producer, number, rows, clock.as_ref());
                 if account.is_some_and(|account| take(Ok(account)).is_break()) {
                     return Ok(());
@@ -277,7 +274,7 @@ impl Books {
         }
     }
 
-    fn binding(&self, producer: &str) -> Option<u64> {
+    pub(super) fn binding(&self, producer: &str) -> Option<u64> {
         self.producers.iter().find(|(name, _)| name == producer).map(|(_, binding)| *binding)
     }
 
@@ -293,18 +290,12 @@ impl Books {
         if work.is_none() && receipt.is_none() {
             return Ok(None);
         }
-        Ok(Some(match self.filled(binding, number, Rows { work, receipt, ..Rows::default() })? {
-            Ok(rows) | Err((rows, _)) => rows,
-        }))
+        let (rows, _) = self.filled(binding, number, Rows { work, receipt, ..Rows::default() })?;
+        Ok(Some(rows))
     }
 
-    /// Rows with the text, and what ended it; or with what of that cannot be read.
-    fn filled(
-        &self,
-        binding: u64,
-        number: u64,
-        mut rows: Rows,
-    ) -> Result<Result<Rows, (Rows, Spoilt)>, OpenFault> {
+    /// Rows with the text, the notices and what ended it; and what of that cannot be read.
+    fn filled(&self, binding: u64, number: u64, mut rows: Rows) -> Result<(Rows, Vec<Spoilt>), OpenFault> {
         if rows.work.is_none() && rows.receipt.as_ref().is_some_and(|receipt| is_live(&receipt.fate)) {
             // It was admitted after the work was read; or ended after the receipt was, which then says how.
             let work = sound(self.row(binding, Table::Work, number, WorkRow::decode))?;
@@ -319,18 +310,21 @@ impl Books {
             let receipt = sound(self.row(binding, Table::Receipt, by, ReceiptRow::decode))?;
             rows.by = receipt.map(|receipt| receipt.event_id.into());
         }
-        if rows.work.is_none() {
-            return Ok(Ok(rows));
+        let mut spoilt = Vec::new();
+        let Some(work) = &rows.work else { return Ok((rows, spoilt)) };
+        if let Some(batch) = batch::batch_of(work) {
+            let (notices, why) = self.kept(binding, &batch)?;
+            rows.kept = notices.len();
+            spoilt = why;
         }
         match self.reader.get(binding, Table::Content, number) {
             Ok(text) => rows.text = text.map(Into::into),
             Err(OpenFault::Corrupt { .. }) => {
-                let why = "its bytes are damaged";
-                return Ok(Err((rows, Spoilt { table: Table::Content, id: number, why })));
+                spoilt.push(Spoilt { table: Table::Content, id: number, why: "its bytes are damaged" });
             }
             Err(fault) => return Err(fault),
         }
-        Ok(Ok(rows))
+        Ok((rows, spoilt))
     }
 
     fn row<T>(

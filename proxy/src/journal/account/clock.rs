@@ -37,7 +37,7 @@ impl Clock {
 }
 
 /// A calendar time as RFC 3339 text, in UTC and with three decimals; `None` if there is no such year.
-pub(super) fn rfc3339(wall_ms: i64) -> Option<String> {
+pub(crate) fn rfc3339(wall_ms: i64) -> Option<String> {
     Timestamp::from_millisecond(wall_ms).ok().map(|time| format!("{time:.3}"))
 }
 

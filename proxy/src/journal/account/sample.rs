@@ -7,7 +7,9 @@ use bytes::Bytes;
 use mcpl_codec::{Digest, DigestKey, Lane, Refusal};
 use mcpl_policy::engine::Outcome;
 use mcpl_policy::fate::{Deferral, Fate};
-use mcpl_policy::journal::{Change, MetaRow, Place, ReceiptRow, Step, Table, WorkRow};
+use mcpl_policy::journal::{
+    BatchRow, Change, MAX_NOTICES, MetaRow, NoticeRow, Place, ReceiptRow, Step, Table, WorkRow,
+};
 
 use super::{Account, Clock, Rows};
 use crate::journal::{Bounds, Journal, Ledger, Pace};
@@ -113,6 +115,19 @@ pub(crate) fn open(number: u64, event_id: &str, work: &WorkRow) -> Vec<Change> {
         put(Table::Content, number, push(event_id).to_vec()),
         put(Table::Receipt, number, receipt(event_id, Fate::Held).encode()),
     ]
+}
+
+/// The rows of a pending batch of so many notices, of which the newest are kept.
+pub(crate) fn batch(number: u64, event_id: &str, total: u64) -> Vec<Change> {
+    let mut row = work(Fate::Held);
+    row.place = Place::Batch(BatchRow { id: number, total });
+    let mut changes = open(number, event_id, &row);
+    for index in total.saturating_sub(MAX_NOTICES)..total {
+        let text = format!(r#"{{"eventId":"n{index}","timestamp":"t","data":{index}}}"#);
+        let notice = NoticeRow { index, bytes: 100, text: text.into_bytes().into() };
+        changes.push(put(Table::Notice, NoticeRow::id(number, index), notice.encode()));
+    }
+    changes
 }
 
 /// The row of something that has ended.

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use mcpl_codec::Refusal;
 use mcpl_policy::fate::Deferral;
+use mcpl_policy::journal::{BatchRow, Place};
 use serde_json::{Value, json};
 
 use super::sample::{fates, meta, push, receipt, work};
@@ -69,7 +70,7 @@ fn what_is_held_is_told_with_all_that_is_known() {
         work: Some(row),
         text: Some(text.clone()),
         receipt: Some(receipt("msg_1", Fate::Held)),
-        by: None,
+        ..Rows::default()
     };
     assert_eq!(
         value(&account(12, rows)),
@@ -83,6 +84,32 @@ fn what_is_held_is_told_with_all_that_is_known() {
         }),
         "the row of the work counts where the receipt says something else, and content is not shown"
     );
+}
+
+#[test]
+fn a_pending_batch_says_what_it_stands_for_and_nothing_else_does() {
+    let mut row = work(Fate::Held);
+    row.place = Place::Batch(BatchRow { id: 1, total: 100 });
+    let shown = |row: WorkRow, kept| {
+        let mut account = account(1, Rows { work: Some(row), kept, ..Rows::default() });
+        account.show_notices(&[
+            br#"{"eventId":"a",
+"data":1.0}"#
+                .to_vec(),
+            b"damaged".to_vec(),
+        ]);
+        value(&account)
+    };
+    let told = shown(row.clone(), 64);
+    assert_eq!(told["batch"], json!({"notices": 100, "kept": 64}));
+    assert_eq!(told["notices"].as_array().map(Vec::len), Some(1));
+    row.place = Place::Batch(BatchRow { id: 1, total: 2 });
+    assert_eq!(shown(row.clone(), 3)["batch"], json!({"notices": 2, "kept": 2}), "read as it grew");
+    for place in [Place::Plain, Place::Rendered, Place::Fixed, Place::Stored] {
+        row.place = place;
+        let told = shown(row.clone(), 0);
+        assert_eq!((told.get("batch"), told.get("notices")), (None, None), "{place:?}");
+    }
 }
 
 #[test]

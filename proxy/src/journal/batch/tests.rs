@@ -5,7 +5,7 @@ use proptest::prelude::*;
 
 use super::{Batch, Made};
 use crate::journal::Memory;
-use crate::journal::store::{Store as _, parts};
+use crate::journal::store::{Store as _, parts, rowid};
 
 fn put(id: u64, row: &[u8]) -> Change {
     Change::Put { table: Table::Work, id, row: row.to_vec() }
@@ -30,7 +30,7 @@ fn what_is_forgotten_is_not_written_before() {
     batch.add(1, put(1, b"of another binding"));
     batch.add(0, Change::Forget { table: Table::Work, below: 5 });
     assert_eq!(batch.rows().count(), 2);
-    assert_eq!(batch.forgets().collect::<Vec<_>>(), [(Table::Work, 0, 5)]);
+    assert_eq!(batch.clears().collect::<Vec<_>>(), [(Table::Work, 0, 4)]);
     assert_eq!(batch.row(0, Table::Work, 1), Made::Gone);
     assert_eq!(batch.row(0, Table::Work, 4), Made::Gone);
     assert_eq!(batch.row(0, Table::Work, 5), Made::Row(b"b"));
@@ -38,14 +38,44 @@ fn what_is_forgotten_is_not_written_before() {
     assert_eq!(batch.row(1, Table::Work, 1), Made::Row(b"of another binding"));
 }
 
+#[test]
+fn stretches_that_touch_are_one_and_those_of_two_bindings_are_not() {
+    let clear = |from, below| Change::Clear { table: Table::Notice, from, below };
+    let mut batch = Batch::default();
+    batch.add(0, clear(9, 9));
+    assert!(batch.is_empty(), "nothing goes");
+    for (from, below) in [(64, 128), (192, 256), (128, 192), (0, 10), (300, 400), (320, 330), (290, 301)] {
+        batch.add(0, clear(from, below));
+    }
+    batch.add(1, clear(0, 64));
+    let other = rowid(1, 0);
+    assert_eq!(
+        batch.clears().collect::<Vec<_>>(),
+        [
+            (Table::Notice, 0, 9),
+            (Table::Notice, 64, 255),
+            (Table::Notice, 290, 399),
+            (Table::Notice, other, other + 63)
+        ]
+    );
+    batch.add(0, put(65, b"of another table"));
+    batch.add(0, Change::Put { table: Table::Notice, id: 65, row: b"anew".to_vec() });
+    assert_eq!(batch.row(0, Table::Notice, 65), Made::Row(b"anew"));
+    assert_eq!(batch.row(0, Table::Notice, 66), Made::Gone);
+    assert_eq!(batch.row(0, Table::Notice, 10), Made::Nothing);
+    batch.add(0, clear(65, 66));
+    assert_eq!((batch.row(0, Table::Notice, 65), batch.rows().count()), (Made::Gone, 1));
+}
+
 /// A binding, and a change of one of few rows.
 fn change() -> impl Strategy<Value = (u64, Change)> {
     let table = prop_oneof![Just(Table::Work), Just(Table::Receipt)];
-    (0..2_u64, table, 0..8_u64, 0..4_u8, any::<u8>()).prop_map(|(binding, table, id, kind, byte)| {
+    (0..2_u64, table, 0..8_u64, 0..5_u8, any::<u8>()).prop_map(|(binding, table, id, kind, byte)| {
         let change = match kind {
             0 | 1 => Change::Put { table, id, row: vec![byte] },
             2 => Change::Delete { table, id },
-            _ => Change::Forget { table, below: id },
+            3 => Change::Forget { table, below: id },
+            _ => Change::Clear { table, from: id, below: id + u64::from(byte % 4) },
         };
         (binding, change)
     })
@@ -59,6 +89,10 @@ fn apply(rows: &mut Rows, binding: u64, change: Change) {
         Change::Delete { table, id } => drop(rows.remove(&(binding, table, id))),
         Change::Forget { table, below } => {
             rows.retain(|(of, of_table, id), _| (*of, *of_table) != (binding, table) || *id >= below);
+        }
+        Change::Clear { table, from, below } => {
+            let goes = |id: &u64| (from..below).contains(id);
+            rows.retain(|(of, of_table, id), _| (*of, *of_table) != (binding, table) || !goes(id));
         }
     }
 }

@@ -19,7 +19,7 @@ impl Statements {
 pub(in crate::journal) struct OfTable {
     pub(in crate::journal) put: &'static str,
     pub(in crate::journal) delete: &'static str,
-    pub(in crate::journal) forget: &'static str,
+    pub(in crate::journal) clear: &'static str,
     pub(in crate::journal) read: &'static str,
     pub(in crate::journal) page: &'static str,
     /// The first number from one on, without looking at the row.
@@ -31,7 +31,7 @@ macro_rules! of_table {
         OfTable {
             put: concat!("REPLACE INTO ", $name, "(id, row) VALUES(?1, ?2)"),
             delete: concat!("DELETE FROM ", $name, " WHERE id = ?1"),
-            forget: concat!("DELETE FROM ", $name, " WHERE id >= ?1 AND id < ?2"),
+            clear: concat!("DELETE FROM ", $name, " WHERE id >= ?1 AND id <= ?2"),
             read: concat!("SELECT row FROM ", $name, " WHERE id = ?1"),
             page: concat!("SELECT id, row FROM ", $name, " WHERE id >= ?1 AND id <= ?2 ORDER BY id"),
             seek: concat!("SELECT id FROM ", $name, " WHERE id >= ?1 AND id <= ?2 ORDER BY id LIMIT 1"),
@@ -45,12 +45,14 @@ pub(in crate::journal) fn of(table: Table) -> &'static OfTable {
     const WORK: OfTable = of_table!("work");
     const CONTENT: OfTable = of_table!("content");
     const SUBJECT: OfTable = of_table!("subject");
+    const NOTICE: OfTable = of_table!("notice");
     const RECEIPT: OfTable = of_table!("receipt");
     match table {
         Table::Meta => &META,
         Table::Work => &WORK,
         Table::Content => &CONTENT,
         Table::Subject => &SUBJECT,
+        Table::Notice => &NOTICE,
         Table::Receipt => &RECEIPT,
     }
 }

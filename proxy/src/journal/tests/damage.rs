@@ -156,7 +156,7 @@ fn damaged_pages_are_told_and_all_beyond_them_can_be_saved() {
     assert!(good.is_sorted() && good.contains(&1) && good.contains(&1000) && good.contains(&2000));
     let survey = Reader::open(dir.path()).unwrap().survey();
     assert_eq!(survey.tables[2], (Table::Content, good.len() as u64, 3));
-    assert_eq!(survey.tables[3], (Table::Work, 2000, 0));
+    assert_eq!(survey.tables[4], (Table::Work, 2000, 0));
 }
 
 #[test]

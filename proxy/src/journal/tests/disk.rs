@@ -10,7 +10,7 @@ use std::time::Instant;
 use rustix::fs::Mode;
 
 use super::*;
-use crate::journal::{Bounds, FILE, OpenFault, RESERVE, RESERVE_BYTES, Reader};
+use crate::journal::{Bounds, FILE, OpenFault, RESERVE, RESERVE_BYTES, Reader, Store as _};
 
 fn open(dir: &Path) -> Journal {
     Journal::open_paced(dir, Bounds::default(), STILL).unwrap()
@@ -36,7 +36,7 @@ fn what_was_durable_is_there_after_a_new_start() {
         ledger.submit(step(seq, [put(Table::Content, seq, &large), put(Table::Receipt, seq, b"r")]));
     }
     ledger.submit(step(21, [delete(Table::Content, 7), Change::Forget { table: Table::Receipt, below: 20 }]));
-    ledger.submit(step(22, [put(Table::Content, 8, b""), put(Table::Meta, (1 << 44) - 1, b"last")]));
+    ledger.submit(step(22, [put(Table::Content, 8, b""), put(Table::Meta, (1 << 50) - 1, b"last")]));
     durable(&mut ledger, 22);
     let image = tempfile::tempdir().unwrap();
     copy(dir.path(), image.path());
@@ -46,7 +46,7 @@ fn what_was_durable_is_there_after_a_new_start() {
         let content: Vec<_> = rows.iter().filter(|row| row.0 == Table::Content).collect();
         assert_eq!(content.len(), 19);
         assert!(content.iter().all(|(_, id, row)| if *id == 8 { row.is_empty() } else { *row == large }));
-        assert_eq!(rows.first(), Some(&(Table::Meta, (1 << 44) - 1, b"last".to_vec())));
+        assert_eq!(rows.first(), Some(&(Table::Meta, (1 << 50) - 1, b"last".to_vec())));
         assert_eq!(rows.last(), Some(&(Table::Receipt, 20, b"r".to_vec())));
     }
 }
@@ -163,6 +163,12 @@ fn withdrawn_content_leaves_every_file() {
 
 #[test]
 fn no_copy_stays_where_a_row_was_before_its_neighbours_went() {
+    for table in [Table::Content, Table::Notice] {
+        no_copy_stays_of(table);
+    }
+}
+
+fn no_copy_stays_of(table: Table) {
     let dir = tempfile::tempdir().unwrap();
     let journal = Journal::open_paced(dir.path(), Bounds::default(), BRISK).unwrap();
     let mut ledger = journal.ledger("x").unwrap();
@@ -177,11 +183,11 @@ fn no_copy_stays_where_a_row_was_before_its_neighbours_went() {
     for seq in 1..=3000 {
         let mark = format!("<{seq:08}>");
         let row = mark.repeat(2 + random(120) as usize);
-        let mut changes = vec![put(Table::Content, seq, row.as_bytes())];
+        let mut changes = vec![put(table, seq, row.as_bytes())];
         live.push(mark);
         while live.len() > 100 {
             let mark = live.swap_remove(random(100) as usize);
-            changes.push(delete(Table::Content, mark[1..9].parse().unwrap()));
+            changes.push(delete(table, mark[1..9].parse().unwrap()));
             gone.push(mark);
         }
         ledger.submit(step(seq, changes));
@@ -197,6 +203,34 @@ fn no_copy_stays_where_a_row_was_before_its_neighbours_went() {
         assert!(since.elapsed() < DEADLINE, "copies stay");
         std::thread::sleep(BRISK.idle);
     }
+}
+
+#[test]
+fn notices_leave_every_file_with_their_batch() {
+    const MARK: &[u8] = b"what somebody is about to withdraw";
+    let dir = tempfile::tempdir().unwrap();
+    let journal = Journal::open_paced(dir.path(), Bounds::default(), BRISK).unwrap();
+    let mut ledger = journal.ledger("x").unwrap();
+    for batch in 1..=40 {
+        let text = if batch % 2 == 0 { MARK } else { b"what stays" };
+        let notices = (0..64).map(|index| put(Table::Notice, batch * 64 + index, text));
+        ledger.submit(step(batch, notices.collect::<Vec<_>>()));
+        durable(&mut ledger, batch);
+    }
+    assert!(holds(dir.path(), MARK));
+    let clear =
+        |batch: u64| Change::Clear { table: Table::Notice, from: batch * 64, below: (batch + 1) * 64 };
+    ledger.submit(step(41, (1..=20).map(|half| clear(half * 2)).collect::<Vec<_>>()));
+    durable(&mut ledger, 41);
+    let since = Instant::now();
+    while holds(dir.path(), MARK) {
+        assert!(since.elapsed() < DEADLINE, "still there");
+        std::thread::yield_now();
+    }
+    drop(ledger);
+    let left = rows(&journal);
+    assert_eq!(left.len(), 20 * 64);
+    assert!(left.iter().all(|(table, id, _)| *table == Table::Notice && id / 64 % 2 == 1));
 }
 
 /// What looks like `<00000000>` in any file of a directory.
@@ -287,4 +321,25 @@ fn a_reader_sees_what_is_committed_while_it_is_written_and_after() {
     look(&reader);
     drop(reader);
     look(&Reader::open(dir.path()).unwrap());
+}
+
+#[test]
+fn a_name_for_which_there_is_no_number_left_is_refused_and_the_others_are_served() {
+    let dir = tempfile::tempdir().unwrap();
+    drop(open(dir.path()).ledger("x").unwrap());
+    let file = rusqlite::Connection::open(dir.path().join(FILE)).unwrap();
+    file.execute("INSERT INTO binding(id, name) VALUES(8191, 'last')", []).unwrap();
+    drop(file);
+    let journal = open(dir.path());
+    assert!(matches!(journal.ledger("one more"), Err(OpenFault::Store { .. })));
+    let mut last = journal.ledger("last").unwrap();
+    last.submit(step(1, [put(Table::Notice, (1 << 50) - 1, b"its last row")]));
+    durable(&mut last, 1);
+    assert_eq!(rows(&journal), [], "of another binding");
+    let mut memory = crate::journal::Memory::default();
+    for number in 0..8192 {
+        assert_eq!(memory.binding(&number.to_string()), Ok(number));
+    }
+    assert!(memory.binding("one more").is_err());
+    assert_eq!(memory.binding("8191"), Ok(8191));
 }

@@ -57,7 +57,7 @@ fn recovered_rows_are_all_but_receipts() {
     ledger.submit(step(2, []));
     failed(&mut ledger);
     ledger.recover();
-    let kept = [Table::Meta, Table::Subject, Table::Content, Table::Work];
+    let kept = [Table::Meta, Table::Subject, Table::Content, Table::Notice, Table::Work];
     let rows = kept.map(|table| (table, 1, table.as_str().as_bytes().to_vec()));
     assert_eq!(next(&mut ledger), Report::Rows(rows.to_vec()));
 }

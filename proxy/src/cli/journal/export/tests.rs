@@ -11,7 +11,7 @@ use super::*;
 use crate::cli::journal::args::Command;
 use crate::cli::journal::tests::{parsed, place};
 use crate::journal::FILE;
-use crate::journal::account::sample::{Written, ended, open, spoil, work, write};
+use crate::journal::account::sample::{Written, batch, ended, open, spoil, work, write};
 
 fn lines(text: &[u8]) -> Vec<Value> {
     text.split(|byte| *byte == b'\n')
@@ -42,6 +42,22 @@ fn everything_is_a_line_with_its_content() {
     assert_eq!((result, lines.len()), (Ok(4), 4));
     assert_eq!(lines[0]["event"]["payload"]["content"], "hush");
     assert_eq!((&lines[1]["state"], lines[1].get("event")), (&"delivered".into(), None));
+}
+
+#[test]
+fn a_batch_is_saved_with_its_notices() {
+    let tmp = tempdir().unwrap();
+    let mut changes = batch(1, "few", 2);
+    changes.extend(open(2, "plain", &work(Fate::Held)));
+    write(tmp.path(), "discord", changes);
+    let (result, lines) = saved(tmp.path());
+    assert_eq!(result, Ok(2));
+    assert_eq!(lines[0]["batch"], serde_json::json!({"notices": 2, "kept": 2}));
+    assert_eq!((&lines[0]["notices"][1]["data"], &lines[0]["event"]["eventId"]), (&1.into(), &"few".into()));
+    assert_eq!((lines[1].get("batch"), lines[1].get("notices")), (None, None));
+    spoil(tmp.path(), Table::Notice, 65);
+    let (result, lines) = saved(tmp.path());
+    assert_eq!((result, lines[0]["notices"].as_array().map(Vec::len)), (Err(exit::INTERNAL), Some(1)));
 }
 
 #[test]

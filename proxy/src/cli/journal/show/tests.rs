@@ -11,7 +11,7 @@ use super::*;
 use crate::cli::exit;
 use crate::cli::journal::args::Command;
 use crate::cli::journal::tests::{parsed, place};
-use crate::journal::account::sample::{ended, open, put, receipt, work, write};
+use crate::journal::account::sample::{batch, ended, open, put, receipt, work, write};
 
 fn shown(line: &str, places: &[Place]) -> Result<String, u8> {
     let Command::Show(show) = parsed(line) else { panic!("{line}") };
@@ -44,6 +44,28 @@ fn an_id_and_an_event_id_show_the_same() {
     assert_eq!(shown("show nothing", &places).unwrap_err(), exit::USAGE);
     assert_eq!(shown("show discord/9", &places).unwrap_err(), exit::USAGE);
     assert_eq!(shown("show discord/9", &[]).unwrap_err(), exit::USAGE);
+}
+
+#[test]
+fn a_batch_is_shown_with_how_many_notices_it_stands_for() {
+    let tmp = tempdir().unwrap();
+    let mut changes = batch(1, "few", 2);
+    changes.extend(batch(2, "many", 65));
+    write(tmp.path(), "discord", changes);
+    let places = place(tmp.path());
+    let page = shown("show many", &places).unwrap();
+    assert!(
+        page.contains("\n  notices      65, the newest 64 kept\n") && !page.contains("\"n64\""),
+        "{page}"
+    );
+    let page = shown("show few --content", &places).unwrap();
+    assert!(page.contains("\n  notices      2, all kept\n"), "{page}");
+    assert!(
+        page.contains("\n  notice       {\"eventId\":\"n1\",\"timestamp\":\"t\",\"data\":1}\n"),
+        "{page}"
+    );
+    let value: Value = serde_json::from_str(&shown("show many --json", &places).unwrap()).unwrap();
+    assert_eq!((&value["batch"], value.get("notices")), (&json!({"notices": 65, "kept": 64}), None));
 }
 
 #[test]

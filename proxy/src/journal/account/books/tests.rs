@@ -5,7 +5,7 @@ use tempfile::tempdir;
 
 use super::*;
 use crate::journal::account::sample::{
-    WALL_MS, Written, ended, meta, open, put, receipt, spoil, work, write,
+    WALL_MS, Written, batch, ended, meta, open, put, receipt, spoil, work, write,
 };
 
 fn read(dir: &Path, kept: Kept) -> (Vec<Account>, Vec<Spoilt>) {
@@ -112,6 +112,39 @@ fn an_event_id_finds_the_newest_and_what_is_older_than_every_receipt() {
     let found = |event_id: &str| accounts.find("discord", event_id).unwrap().map(|account| account.number);
     assert_eq!([found("old"), found("text"), found("twice")], [Some(1), Some(2), Some(4)]);
     assert_eq!([found("never"), found("")], [None, None]);
+}
+
+#[test]
+fn a_pending_batch_is_told_with_the_notices_that_are_kept_and_can_be_read() {
+    let tmp = tempdir().unwrap();
+    let mut changes = batch(1, "few", 2);
+    changes.extend(batch(2, "many", 130));
+    changes.extend(open(3, "plain", &work(Fate::Held)));
+    write(tmp.path(), "discord", changes);
+    let counts = |accounts: &[Account]| {
+        let count = |account: &Account| account.batch.map(|batch| (batch.notices, batch.kept));
+        accounts.iter().map(count).collect::<Vec<_>>()
+    };
+    let (accounts, bad) = read(tmp.path(), Kept::Open);
+    assert_eq!((counts(&accounts), bad.len()), (vec![Some((2, 2)), Some((130, 64)), None], 0));
+    let books = Books::open(tmp.path()).unwrap();
+    let named = |account: &Account| {
+        let notices =
+            books.notices(account).unwrap().into_iter().map(|text| String::from_utf8(text).unwrap());
+        notices.collect::<Vec<_>>()
+    };
+    assert_eq!(named(&accounts[0])[1], r#"{"eventId":"n1","timestamp":"t","data":1}"#);
+    let many = named(&accounts[1]);
+    assert!(many[0].contains("\"n66\"") && many[63].contains("\"n129\""), "oldest first: {many:?}");
+    assert_eq!(named(&accounts[2]), <[String; 0]>::default());
+    let spoilt = |id| spoil(tmp.path(), Table::Notice, id);
+    spoilt(2 * 64 + 3);
+    spoilt(2 * 64 + 7);
+    let (accounts, bad) = read(tmp.path(), Kept::Open);
+    assert_eq!(counts(&accounts)[1], Some((130, 62)));
+    let bad: Vec<_> = bad.iter().map(|spoilt| (spoilt.table, spoilt.id)).collect();
+    assert_eq!(bad, [(Table::Notice, 128 + 3), (Table::Notice, 128 + 7)], "both are named");
+    assert_eq!(books.notices(&accounts[1]).unwrap().len(), 62);
 }
 
 #[test]
