@@ -106,6 +106,8 @@ impl Engine {
                     self.unlist(key);
                     self.make_ready(key);
                 }
+                // A batch among them starts its render before this one goes.
+                self.start_renders();
                 from = 0;
                 continue;
             }

@@ -6,6 +6,7 @@
 
 mod acts;
 mod disk;
+mod gate;
 mod host;
 mod loss;
 mod oracle;

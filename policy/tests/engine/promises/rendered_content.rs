@@ -4,6 +4,7 @@
 use bytes::Bytes;
 use mcpl_policy::admission::Learned;
 use mcpl_policy::engine::{Fate, GrantFact, Outcome, StoreState, Taught};
+use mcpl_policy::settings::Position;
 use mcpl_policy::{Input, Settings};
 
 use super::rig::{Answered, Rig, settings};
@@ -143,4 +144,20 @@ fn of_two_answers_while_nothing_can_be_written_the_first_counts() {
     rig.restore(StoreState::Good);
     rig.wait(10);
     assert_eq!(rig.out[0].body["payload"]["content"], "content of n");
+}
+
+#[test]
+fn a_batch_that_a_later_place_of_its_channel_releases_starts_its_render_at_once() {
+    let mut rig = Rig::open(settings(|settings| settings.coalesce.position = Position::Tail));
+    let message = |id| Draft::message(id, "chan-a").key("k");
+    rig.event(&message("m1").initial());
+    rig.wait(2_000);
+    rig.write("m1");
+    rig.event(&message("m2"));
+    rig.wait(2_000);
+    // It waits for the answer, and is replaced by one that is behind the notice.
+    rig.event(&notice("n").channel("chan-a").key("other"));
+    rig.event(&message("m3"));
+    rig.reply("m1", &Say::Accepted);
+    assert_eq!((rig.asked.len(), rig.out_ids()), (1, vec!["m3"]));
 }
