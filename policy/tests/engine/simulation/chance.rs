@@ -158,8 +158,8 @@ impl Chance {
             0..50 => Telling::Text("x".repeat(self.up_to(1..30) as usize)),
             50..60 => Telling::Block("y".repeat(self.up_to(1..30) as usize)),
             60..68 => Telling::Text("z".repeat(450)),
-            68..80 => Telling::Silent(*self.of(&SILENT)),
-            80..88 => Telling::Misshapen(*self.of(&MISSHAPEN)),
+            68..80 => Telling::Silent(self.of::<&str>(&SILENT)),
+            80..88 => Telling::Misshapen(self.of::<&str>(&MISSHAPEN)),
             _ => Telling::Failed,
         }
     }

@@ -70,7 +70,8 @@ impl Oracle {
             }
         }
         for &number in fresh {
-            let kept = matches!(place(number), Some(Place::Batch(_) | Place::Rendered));
+            // What is replaced at once had been one.
+            let kept = matches!(place(number), None | Some(Place::Batch(_) | Place::Rendered));
             if kept && let Some(one) = self.all.get_mut(&number).filter(|one| one.draft.deferred) {
                 one.batch.pending = Some(vec![number]);
             }
@@ -181,7 +182,7 @@ impl Oracle {
 
     /// The producer answers, while it may.
     pub(in super::super) fn rendered(&mut self, number: u64, telling: &Telling, timing: Timing) {
-        let most = self.settings.max_content_bytes as u64;
+        let most = self.settings.max_content_bytes;
         let Some(one) = self.all.get_mut(&number) else { return };
         if one.batch.answer.is_some() {
             self.seen.twice += 1;

@@ -111,6 +111,10 @@ impl Oracle {
                 assert!(one.expected.is_none_or(|wanted| wanted == *outcome), "{outcome:?}: {one:?}");
                 let vouched = matches!(answer, Answer::Accepted { .. });
                 self.accept(at, index, answer);
+                if vouched && self.all[at].draft.deferred && !self.all[at].notice {
+                    // No host is given it as it is any more.
+                    self.notice_held(at);
+                }
                 if vouched {
                     let subject = self.all[at].subject.clone();
                     self.subjects.entry(subject).or_default().unsettled = true;

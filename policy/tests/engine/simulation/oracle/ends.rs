@@ -53,7 +53,7 @@ impl Oracle {
                 // No notice takes the place of what was rendered (contract 6.5).
                 Fate::Replaced => {
                     let batch = matches!(one.role, Role::Rendering(_) | Role::Rendered);
-                    let by = |newer: &Occurrence| !newer.draft.retract && !(batch && newer.draft.deferred);
+                    let by = |newer: &Occurrence| !(newer.draft.retract || batch && newer.draft.deferred);
                     assert!(newer(&by), "{id} replaced by nothing");
                 }
                 Fate::Empty | Fate::Lapsed => self.justify_batch(at, fate),

@@ -113,7 +113,7 @@ impl Oracle {
 
     fn close_render(&mut self, number: u64, telling: Option<Telling>) {
         let Some(ask) = self.renders.out.remove(&number) else { return };
-        let most = self.settings.max_content_bytes as u64;
+        let most = self.settings.max_content_bytes;
         let one = &mut self.all[ask.occurrence];
         one.role = Role::Rendered;
         if let Some(telling) = telling.as_ref().filter(|telling| telling.is_fit(most)) {
@@ -239,7 +239,7 @@ impl Oracle {
         }
         for (at, telling) in std::mem::take(&mut self.renders.closing) {
             let (one, forbidden) = (&self.all[at], self.is_forbidden(at));
-            let most = self.settings.max_content_bytes as u64;
+            let most = self.settings.max_content_bytes;
             let empty = telling.as_ref().is_some_and(|telling| telling.is_silent() && telling.is_fit(most));
             let id = &one.draft.id;
             match &one.state {
@@ -267,13 +267,12 @@ impl Oracle {
     pub(super) fn justify_batch(&self, at: usize, fate: &Fate) {
         let one = &self.all[at];
         let closing = self.renders.closing.iter().any(|(closing, _)| *closing == at);
-        match fate {
+        if *fate == Fate::Empty {
             // What the answer was is looked at with all that close.
-            Fate::Empty => assert!(closing, "{} is empty, and nobody said so", one.draft.id),
-            _ => {
-                assert!(closing || matches!(one.role, Role::Batch(_)), "{} lapsed", one.draft.id);
-                assert!(self.may_lapse(at), "{} lapsed, and is permitted", one.draft.id);
-            }
+            assert!(closing, "{} is empty, and nobody said so", one.draft.id);
+        } else {
+            assert!(closing || matches!(one.role, Role::Batch(_)), "{} lapsed", one.draft.id);
+            assert!(self.may_lapse(at), "{} lapsed, and is permitted", one.draft.id);
         }
     }
 
@@ -286,8 +285,15 @@ impl Oracle {
                 && one.out.is_none()
                 && matches!(one.role, Role::Rendering(_) | Role::Rendered)
         };
+        // What is ready before it goes first; as far as is known here, that is all that is before it.
+        let place = self.all[at].place;
+        let ready = |one: &&super::Occurrence| {
+            let live = matches!(one.state, State::Accepted | State::Pending(_));
+            live && one.out.is_none() && (one.place < place || one.draft.told_in().is_some())
+        };
+        let ready = self.all.iter().filter(ready).count();
         self.renders.len() >= MAX_RENDERS
-            || self.renders.len() + self.ways.len() >= self.settings.in_flight
+            || self.renders.len() + self.ways.len() + ready >= self.settings.in_flight
             || self.settings.forward_rate_per_s > 0.0
             || self.all.iter().any(before)
     }
