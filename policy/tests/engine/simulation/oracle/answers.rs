@@ -351,8 +351,12 @@ impl Oracle {
                 let occupied = self.occupant(&subject, at, true).is_some();
                 let seated = self.occupant(&subject, at, false);
                 // Over a batch it is told for itself.
-                let alone =
-                    draft.deferred && seated.is_some_and(|at| matches!(self.all[at].role, Role::Batch(_)));
+                let aside = self.all[..at].iter().any(|one| {
+                    one.subject == subject && matches!(one.state, State::Pending(_)) && !one.draft.deferred
+                });
+                let alone = draft.deferred
+                    && !aside
+                    && seated.is_some_and(|at| matches!(self.all[at].role, Role::Batch(_)));
                 let mut state = self.subjects[&subject].clone();
                 state.out.retain(|number| Some(*number) != self.all[at].out);
                 let outcome = state.outcome(draft, occupied, true, self.settings.coalesce.initial);
