@@ -74,7 +74,11 @@ impl Engine {
             Outcome::Appended
         };
         let bytes = |key: &WorkKey| self.works.get(*key).map_or(0, |work| work.bytes() as i64);
-        let joins = !through && coalesce.deferred && pending;
+        // One that is only written through becomes a batch by that.
+        let opens = seated
+            .and_then(|key| self.works.get(key))
+            .is_some_and(|work| work.through.is_some() && work.is_notice() && work.role == Role::Plain);
+        let joins = !through && coalesce.deferred && (pending || opens);
         let freed = match outcome {
             _ if joins || (*through && outcome != Outcome::Retracted) => 0,
             _ if coalesce.deferred => seated.iter().map(bytes).sum(),
@@ -84,7 +88,7 @@ impl Engine {
             Outcome::Retracted | Outcome::Consumed => 0,
             _ if joins => {
                 let batch = seated.and_then(|key| self.works.get(key)).and_then(Work::batch);
-                batch.map_or(0, |batch| batch.growth(event.raw.len()))
+                batch.map_or(event.raw.len() as i64, |batch| batch.growth(event.raw.len()))
             }
             Outcome::Replaced => {
                 let older = occupant.and_then(|key| self.works.get(key));

@@ -123,7 +123,13 @@ impl Oracle {
             return;
         }
         let newer = self.all[at + 1..].iter().find(|newer| {
-            let displaces = !newer.draft.deferred || (one.role != Role::Rendered && !newer.notice);
+            // A notice that was told for itself displaces no batch.
+            let displaces = !newer.draft.deferred
+                || match one.role {
+                    Role::Plain => !newer.notice,
+                    Role::Batch(_) => newer.role != Role::Plain,
+                    Role::Rendering(_) | Role::Rendered => false,
+                };
             newer.subject == one.subject
                 && displaces
                 && newer.accepted_at.is_some_and(|accepted| accepted < (self.step, index))

@@ -7,6 +7,7 @@ use mcpl_policy::engine::{Fate, MAX_RENDERS, Stance};
 use serde_json::Value;
 
 use super::{Fact, Oracle, State};
+use crate::draft::Wrong;
 use crate::telling::{Telling, assert_spelled, request};
 
 /// What an occurrence is to its subject.
@@ -90,7 +91,10 @@ impl Oracle {
             Fact::Event { draft, .. } if passes && self.stance() == Stance::Aside => {
                 // What is held in its scope is told before it, as it is (contract 4.5).
                 let scope = |draft: &crate::draft::Draft| {
-                    let channel = (draft.lane == mcpl_codec::Lane::Channel || draft.key.is_some())
+                    // What `coalesce` says where it is malformed counts for nothing.
+                    let malformed = matches!(draft.wrong, Some(Wrong::Key | Wrong::Flags));
+                    let scoped = draft.key.is_some() && !malformed;
+                    let channel = (draft.lane == mcpl_codec::Lane::Channel || scoped)
                         .then(|| draft.told_in())
                         .flatten();
                     channel.map_or((draft.scope, false), |channel| (channel, true))
