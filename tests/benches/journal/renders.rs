@@ -40,10 +40,11 @@ pub(crate) fn measure(bin: &Path, folder: &Path, held: Held) -> Seen {
     fill(&mut producer, held);
     let start = Instant::now();
     host.say(ASSEMBLING);
-    let answering = thread::spawn(move || answer_renders(&mut producer, held));
+    let answering = thread::spawn(move || (answer_renders(&mut producer, held), producer));
     take_all(&mut host);
     let time = start.elapsed();
-    let renders = answering.join().expect("the producer's thread");
+    // The session ends with its producer.
+    let (renders, _producer) = answering.join().expect("the producer's thread");
     assert_eq!(renders, if held == Held::Batches { SUBJECTS } else { 0 }, "renders asked for");
     Seen { rate: Rate { events: SUBJECTS, time }, peak: mcpl_tests::peak_bytes(program.pid()) }
 }
