@@ -1,6 +1,6 @@
 //! An engine from its rows: at the start, and after a failed commit (contract 9.1).
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use bytes::Bytes;
 use foldhash::quality::FixedState;
@@ -22,7 +22,7 @@ use super::subject::{SubjectKey, Subjects};
 use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
-use crate::journal::{MetaRow, NoticeRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
+use crate::journal::{Change, MetaRow, NoticeRow, Place, ReceiptRow, Spoilt, SubjectRow, Table, WorkRow};
 use crate::settings::Settings;
 
 /// Rows on their way to an engine: [`take`](Self::take) them in the order of [`Table::ALL`].
@@ -251,6 +251,12 @@ impl Engine {
             let due = given || work.doubtful || work.role == Role::Stored;
             self.insert(work, due);
         }
+        // A batch that is closed leaves its notices to be deleted some time.
+        let closed: BTreeSet<u64> = notices.into_keys().collect();
+        let closed = closed.into_iter().map(NoticeRow::all);
+        let closed =
+            closed.map(|all| Change::Clear { table: Table::Notice, from: all.start, below: all.end });
+        self.changes.extend(closed);
         // What was read back is as it is on disk.
         self.touched_works.clear();
         for work in self.works.values_mut() {

@@ -20,10 +20,12 @@ use super::reserve::Reserve;
 use super::store::{Fault, Rest, Store, Take, crowded, last_binding, last_id, parts, rowid};
 use super::{Batch, Bounds, FILE, OpenFault, Reader, row, torn};
 
+mod later;
 mod schema;
 mod statements;
 mod sweep;
 
+use later::Later;
 pub(super) use schema::check;
 use statements::Statements;
 pub(super) use statements::of;
@@ -41,6 +43,9 @@ const FREE_PAGES: u64 = 256;
 /// More content than this is not written anew while there is work or a program waits to end, bytes.
 const AT_ONCE: u64 = 4 << 20;
 
+/// Portions of what is to be deleted that a program waits for to end; the next one finds the others.
+const LAST_PORTIONS: usize = 16;
+
 /// A journal's file, opened to be written.
 pub(super) struct Sqlite {
     file: PathBuf,
@@ -53,6 +58,7 @@ pub(super) struct Sqlite {
     /// The log's pages when that was last tried in vain.
     tried: u64,
     sweep: Sweep,
+    later: Later,
     /// A row being spelled.
     sealed: Vec<u8>,
     /// Rows were committed: until then the file may be one that is refused, and is not to be changed.
@@ -99,6 +105,7 @@ impl Sqlite {
             log_pages,
             tried: 0,
             sweep: Sweep::new(made),
+            later: Later::default(),
             sealed: Vec::new(),
             in_use: false,
         })
@@ -106,7 +113,7 @@ impl Sqlite {
 
     fn transaction(&mut self, batch: &Batch) -> rusqlite::Result<()> {
         let connection = &self.connection;
-        for (table, first, last) in batch.clears() {
+        for (table, first, last) in batch.clears().filter(|&(table, ..)| !Later::takes(table)) {
             let gone = connection.prepare_cached(of(table).clear)?.execute(params![first, last])?;
             if gone > 0 {
                 self.sweep.deleted(table);
@@ -141,6 +148,14 @@ impl Sqlite {
             let _ = self.run(Statements::ROLLBACK);
         }
         done
+    }
+
+    /// A portion of what waited to be deleted is.
+    fn deleted_later(&mut self, portion: Option<(u64, u64)>) {
+        if let Some(portion) = portion {
+            self.later.done(portion);
+            self.sweep.deleted(Table::Notice);
+        }
     }
 
     fn run(&self, sql: &'static str) -> Result<(), Fault> {
@@ -225,7 +240,15 @@ impl Store for Sqlite {
 
     fn commit(&mut self, batch: &Batch) -> Result<(), Fault> {
         self.in_use = true;
-        self.whole(|this| this.transaction(batch))
+        let portion = self.whole(|this| {
+            this.transaction(batch)?;
+            if this.later.is_full() { this.later.delete(&this.connection) } else { Ok(None) }
+        })?;
+        for (_, first, last) in batch.clears().filter(|&(table, ..)| Later::takes(table)) {
+            self.later.add(first, last);
+        }
+        self.deleted_later(portion);
+        Ok(())
     }
 
     fn probe(&mut self) -> Result<(), Fault> {
@@ -263,12 +286,20 @@ impl Store for Sqlite {
             return Ok(Rest::Later);
         }
         self.tried = 0;
+        let mut portion = None;
+        if self.reserve.is_there() && !self.later.is_empty() {
+            portion = self.whole(|this| this.later.delete(&this.connection))?;
+            self.deleted_later(portion);
+            if !self.later.is_empty() {
+                return Ok(Rest::More);
+            }
+        }
         let more = self.give_back()?;
         // What is written anew needs space for a while.
         let most = if hurried { AT_ONCE } else { u64::MAX };
         let swept = self.reserve.is_there()
             && self.sweep.sweep(&self.connection, most).map_err(|why| of_error(&why))?;
-        if (more || swept) && !self.empty_log()? {
+        if (more || swept || portion.is_some()) && !self.empty_log()? {
             return Ok(Rest::Later);
         }
         Ok(match (more, self.sweep.is_due()) {
@@ -295,6 +326,10 @@ impl Drop for Sqlite {
     fn drop(&mut self) {
         // What is left for the next run if this fails; `SQLite` itself empties the log when it closes.
         if self.in_use {
+            for _ in 0..LAST_PORTIONS {
+                let Ok(Some(portion)) = self.later.delete(&self.connection) else { break };
+                self.deleted_later(Some(portion));
+            }
             let _ = self.sweep.sweep(&self.connection, AT_ONCE);
         }
     }

@@ -1,10 +1,10 @@
 //! What the journal keeps across a kill and a failed commit (contract 6.2, 9.1, 9.3, 9.4).
 
-use mcpl_policy::Settings;
 use mcpl_policy::engine::{Fate, Outcome, StoreState};
-use mcpl_policy::journal::Table;
+use mcpl_policy::journal::{Change, Step, Table};
 use mcpl_policy::profile::Dedup;
 use mcpl_policy::settings::InDoubt;
+use mcpl_policy::{Input, Settings};
 
 use super::rig::{Answered, Rig, settings};
 use crate::draft::Draft;
@@ -358,4 +358,20 @@ fn a_write_through_that_waits_is_not_answered_by_the_host_when_a_commit_fails() 
     rig.restore(StoreState::Good);
     assert_eq!(rig.answer(ticket), Some(Answered::Unanswered));
     assert_eq!((rig.engine.load().out, rig.engine.load().held), (0, 0));
+}
+
+#[test]
+fn notices_of_a_batch_that_is_closed_are_deleted_after_a_kill_if_they_were_not_before() {
+    let mut rig = Rig::open(Settings::default());
+    rig.event(&Draft::push("n1", "fs-a").key("k").deferred());
+    let kept: Vec<_> = rig.book.table(Table::Notice).map(|(id, row)| (id, row.to_vec())).collect();
+    rig.wait(2_000);
+    assert_eq!((kept.len(), rig.asked.len(), rig.book.count(Table::Notice)), (1, 1, 0));
+    // A store may take its time with what means nothing any more.
+    let changes = kept.into_iter().map(|(id, row)| Change::Put { table: Table::Notice, id, row }).collect();
+    rig.book.apply(&Step { seq: 0, changes });
+    rig.kill(0);
+    rig.feed(Input::Tick);
+    assert_eq!(rig.book.count(Table::Notice), 0);
+    assert_eq!(rig.engine.load().held, 1, "its fallback");
 }
