@@ -1,5 +1,6 @@
 //! Batches that are rendered, next to plain occurrences that are released.
 
+use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 use std::thread;
@@ -59,10 +60,10 @@ fn fill(peer: &mut Peer, held: Held) {
     while answered < total {
         while sent < total && sent - answered < UNANSWERED {
             let subject = sent % SUBJECTS;
-            out.push_str(&format!(
+            let _ = writeln!(
+                out,
                 r#"{{"jsonrpc":"2.0","id":{sent},"method":"push/event","params":{{"featureSet":"doc","eventId":"event-{sent}","timestamp":"2026-01-01T00:00:00Z","coalesce":{{"key":"doc/{subject}"{deferred}}},"payload":{{"content":[{{"type":"text","text":"someone did something"}}]}}}}}}"#
-            ));
-            out.push('\n');
+            );
             sent += 1;
         }
         peer.writer.write_all(out.as_bytes()).expect("a program that reads");
