@@ -1,7 +1,7 @@
 //! What the producer answers, or does not.
 
 use mcpl_tests::{Render, World, push};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::{answer, asked, is_asked, notice, renders, says, session, settles, tells};
 
