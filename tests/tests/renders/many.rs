@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use mcpl_tests::{Render, World, push};
+use mcpl_tests::{Host, Render, Session, World, push};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::time::sleep_until;
 
 use crate::{answer, is_asked, is_render, notice, renders, says, session, settles, tells};
 
@@ -98,6 +99,32 @@ async fn a_producer_that_reads_no_render_is_heard_and_its_fallbacks_are_given() 
     settles(&session).await;
     assert_eq!(session.host.given().len(), COUNT, "late answers changed something");
     assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+}
+
+/// While the host has no room the producer is not read: that is no time of its own.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_producer_that_is_not_read_meanwhile_is_not_late() {
+    const TIME_MS: u64 = 2_000;
+    let coalesce = format!("quiet_ms = 60000\nmax_hold_ms = 600000\nrender_timeout_ms = {TIME_MS}");
+    let mut world = World::new().await.table("coalesce", &coalesce).start().await;
+    let host = Host::on(world.dial_with_little_room().await);
+    let session = Session::open(host, &mut world).await;
+    session.producer.script.render(Render::Silence);
+    tells(&session, notice("n1", "FALLBACK").initial(), "first").await;
+    session.assemble().await;
+    let render = is_asked(&session.producer, 1).await;
+    session.host.pause();
+    let line = format!(r#"{{"jsonrpc":"2.0","method":"n","params":"{}"}}"#, "x".repeat(100_000));
+    let part = Duration::from_millis(300);
+    // What is not taken ends with a line that is none.
+    while session.producer.offer_bytes(format!("{line}\n").as_bytes(), part).await {}
+    sleep_until((render.at + Duration::from_millis(TIME_MS + 700)).into()).await;
+    session.host.resume();
+    session.producer.send_bytes(b"\n").await;
+    session.producer.send(answer(&render, &says("IN TIME"))).await;
+    session.host.is_given("IN TIME").await;
+    settles(&session).await;
+    assert_eq!(session.host.given(), ["IN TIME"]);
 }
 
 /// Two bindings never share a subject, nor a render.

@@ -57,8 +57,7 @@ async fn a_kill_during_a_render_leaves_the_fallback_and_nobody_is_asked_again() 
 #[tokio::test]
 async fn a_kill_while_rendered_content_waits_loses_nothing_of_it() {
     let (mut world, session, render) = asked().await;
-    let wait =
-        json!({"accepted": false, "refusal": "unavailable", "retryable": true, "retryAfterMs": 2_000});
+    let wait = json!({"accepted": false, "refusal": "unavailable", "retryable": true, "retryAfterMs": 2_000});
     session.host.script.then(Reply::Result(wait));
     session.producer.send(answer(&render, &says("ONE"))).await;
     session.host.is_given("ONE").await;
