@@ -216,3 +216,40 @@ async fn a_bare_harness_is_given_what_is_rendered() {
     let (world, session) = legacy("generic", Harness).await;
     is_given_both(&world, &session).await;
 }
+
+/// Contract 7.5: after `policy_wait_ms` it goes, and the answer is the verdict.
+#[tokio::test]
+async fn a_host_that_never_sends_a_policy_is_given_a_batch_of_an_earlier_session() {
+    let mut world = World::new().await.table("host", "policy_wait_ms = 300").start().await;
+    let earlier = world.session().await;
+    tells(&earlier, notice("n1", "FALLBACK").initial(), "first").await;
+    drop(earlier);
+    let host = Host::with_mind(world.dial().await, Harness);
+    let session = Session::introduced(host, &mut world, &json!({"version": "0.4"})).await;
+    session.assemble_unanswered().await;
+    session.host.is_given("RENDERED").await;
+    assert_eq!(ids(&renders(&session.producer)[0]), ["n1"]);
+    assert_eq!(session.host.given(), ["RENDERED"]);
+}
+
+/// Contract 4.5: it is given nothing, and nothing is lost.
+#[tokio::test]
+async fn a_host_that_is_no_mcpl_host_leaves_a_batch_where_it_is() {
+    let (mut world, earlier) = session().await;
+    tells(&earlier, notice("n1", "FALLBACK").initial(), "first").await;
+    drop(earlier);
+    let host = world.host().await;
+    let mark = host.count();
+    host.send(r#"{"jsonrpc":"2.0","id":"i","method":"initialize","params":{"capabilities":{}}}"#).await;
+    let producer = world.reached().await;
+    host.answer(mark, "\"i\"").await;
+    let other = Session { host, producer };
+    other.assemble().await;
+    other.sync().await;
+    assert_eq!((other.host.given().len(), renders(&other.producer).len()), (0, 0));
+    assert_eq!(world.listed(&[]).await.len(), 1);
+    let again = world.session().await;
+    again.assemble().await;
+    again.host.is_given("RENDERED").await;
+    assert_eq!(ids(&renders(&again.producer)[0]), ["n1"]);
+}

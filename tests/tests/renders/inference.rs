@@ -1,9 +1,9 @@
 //! A render must not start inference.
 
-use mcpl_tests::{Session, error_code};
+use mcpl_tests::{Session, error_code, push};
 use serde_json::json;
 
-use crate::{answer, asked, says, session};
+use crate::{answer, asked, says, session, tells};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":"inf","method":"inference/request","params":{"conversationId":"c","messages":[]}}"#;
 const TELL: &str = r#"{"jsonrpc":"2.0","method":"inference/request","params":{"told":true}}"#;
@@ -71,4 +71,37 @@ async fn with_no_render_out_an_inference_passes_byte_for_byte() {
     session.host.script.mute(true);
     let batch = format!("[ {ASK} , {TELL}]");
     session.passes_to_host(&[ASK, TELL, &batch]).await;
+}
+
+/// Whatever reading of it would be one.
+#[tokio::test]
+async fn a_disguised_inference_does_not_pass_during_a_render() {
+    let (_world, session, _render) = asked().await;
+    for line in [
+        r#"{"jsonrpc":"2.0","id":"d","method":"inference\/request","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"d","m\u0065thod":"inference/reques\u0074","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"d","method":"x","method":"inference/request","params":{}}"#,
+        r#"{"jsonrpc":"2.0","id":"d","method":"inference/request","method":"x","params":{}}"#,
+    ] {
+        let refused = session.producer.ask("\"d\"", line).await;
+        assert_eq!(error_code(&refused), Some(-32600), "{line}: {refused}");
+        let batch = format!("[{line}]");
+        let mark = session.producer.count();
+        session.producer.send(batch).await;
+        session.producer.until(mark, "an array", |said| said.str().contains("-32600")).await;
+    }
+    session.sync().await;
+    assert!(!session.host.texts(0).iter().any(|line| line.contains(r#""id":"d""#)), "it passed");
+}
+
+/// The producer does not know that nobody waits for it any more.
+#[tokio::test]
+async fn a_cancelled_render_is_handled_until_it_is_answered() {
+    let (_world, session, render) = asked().await;
+    tells(&session, push("p", "PLAIN").key("k"), "replaced").await;
+    let refused = session.producer.ask("\"inf\"", ASK).await;
+    assert_eq!(error_code(&refused), Some(-32600), "{refused}");
+    session.producer.send(answer(&render, &says("LATE"))).await;
+    session.host.script.mute(true);
+    session.passes_to_host(&[ASK]).await;
 }

@@ -2,9 +2,11 @@
 
 mod answers;
 mod batch;
+mod chaos;
 mod hosts;
 mod inference;
 mod many;
+mod odd;
 mod races;
 mod recovery;
 

@@ -152,6 +152,42 @@ async fn while_the_program_ends_batches_are_rendered_and_given() {
     assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
 }
 
+/// Nobody answers: the drain ends with the fallback.
+#[tokio::test]
+async fn while_the_program_ends_an_unanswered_render_leaves_the_fallback() {
+    let coalesce = "quiet_ms = 60000\nmax_hold_ms = 600000\nrender_timeout_ms = 500";
+    let mut world = World::new().await.table("coalesce", coalesce).start().await;
+    let session = world.session().await;
+    session.producer.script.render(Render::Silence);
+    tells(&session, notice("n1", "FALLBACK").initial(), "first").await;
+    world.program().signal(Signal::TERM);
+    is_asked(&session.producer, 1).await;
+    session.host.is_given("FALLBACK").await;
+    session.host.ended().await;
+    assert_eq!(world.program().exit().await.code(), Some(0));
+    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+}
+
+/// It is not worth the whole drain, and not lost either.
+#[tokio::test]
+async fn a_render_that_outlasts_the_drain_is_given_as_its_fallback_by_the_next_run() {
+    let coalesce = "quiet_ms = 60000\nmax_hold_ms = 600000\nrender_timeout_ms = 3600000";
+    let mut world = World::new().await.table("coalesce", coalesce).start().await;
+    let session = world.session().await;
+    session.producer.script.render(Render::Silence);
+    tells(&session, notice("n1", "FALLBACK").initial(), "first").await;
+    world.program().signal(Signal::TERM);
+    is_asked(&session.producer, 1).await;
+    assert_eq!(world.program().exit().await.code(), Some(0));
+    let given = session.host.given();
+    world.restart().await;
+    let again = world.session().await;
+    settles(&again).await;
+    let given = [given, again.host.given()].concat();
+    assert_eq!(given, ["FALLBACK"]);
+    assert_eq!(renders(&again.producer), Vec::<Value>::new());
+}
+
 /// Its newest notice's time is the batch's.
 #[tokio::test]
 async fn a_batch_ends_with_the_time_of_its_newest_notice() {
@@ -184,4 +220,10 @@ async fn an_operator_sees_a_pending_batch_and_what_it_stands_for() {
     assert_eq!(listed[0]["batch"], json!({"notices": 66, "kept": 64}), "{listed:?}");
     assert_eq!(listed[0]["delivery"], json!("durably-received"), "{listed:?}");
     assert!(!json!(listed).to_string().contains("SECRET"), "{listed:?}");
+    session.producer.script.render(Render::Silence);
+    session.assemble().await;
+    is_asked(&session.producer, 1).await;
+    let listed = world.listed(&[]).await;
+    assert_eq!(listed.len(), 1, "{listed:?}");
+    assert_eq!(listed[0].get("batch"), None, "it is rendered: {listed:?}");
 }
