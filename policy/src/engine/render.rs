@@ -182,6 +182,11 @@ impl Engine {
         }
     }
 
+    /// Whether an answer to this render would count: it is neither answered nor given up (contract 6.5).
+    pub fn awaits_render(&self, number: u64) -> bool {
+        self.renders.contains_key(&number) && self.rendered.iter().all(|answered| answered.number != number)
+    }
+
     /// The batch of a render is closed: what came of it is an ordinary occurrence.
     fn render_answered(&mut self, number: u64, rendering: Rendering) {
         let Some(Render { work: key, .. }) = self.renders.remove(&number) else { return };
