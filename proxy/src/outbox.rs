@@ -69,6 +69,8 @@ pub struct Outbox {
     /// Place in the stream: everything pushed so far, everything written so far.
     pushed: u64,
     written: u64,
+    /// Bytes of lines with a tag whose last byte is not written.
+    tagged: u64,
     limit: usize,
     /// An emptied run, used again.
     spare: Vec<u8>,
@@ -84,6 +86,7 @@ impl Outbox {
             head: 0,
             pushed: 0,
             written: 0,
+            tagged: 0,
             limit,
             spare: Vec::new(),
         }
@@ -99,6 +102,7 @@ impl Outbox {
         self.pushed += wire.len() as u64;
         if let Some(tag) = tag {
             self.marks.push_back(Mark { start, end: self.pushed, tag, started: false });
+            self.tagged += wire.len() as u64;
         } else if wire.len() <= COPY_MAX {
             match self.segments.back_mut() {
                 Some(Segment::Run(run)) if run.len() + wire.len() <= RUN_MAX => run.extend_from_slice(wire),
@@ -127,6 +131,12 @@ impl Outbox {
     /// The limit is reached: do not read what is for this queue.
     pub fn is_full(&self) -> bool {
         self.bytes() + self.segments.len() * SEGMENT_COST >= self.limit
+    }
+
+    /// The limit is reached by lines without a tag alone: those with one are bounded by who tags them.
+    pub fn is_full_of_untagged(&self) -> bool {
+        let bytes = (self.pushed - self.written).saturating_sub(self.tagged) as usize;
+        bytes + self.segments.len().saturating_sub(self.marks.len()) * SEGMENT_COST >= self.limit
     }
 
     /// Puts what is queued into `slices`, in order, and says how many were filled.
@@ -167,6 +177,7 @@ impl Outbox {
                 break;
             }
             self.events.push_back(Event::Written(mark.tag));
+            self.tagged -= mark.end - mark.start;
             self.marks.pop_front();
         }
     }
@@ -198,6 +209,7 @@ impl Outbox {
             let marked = marks.front().is_some_and(|mark| mark.start == start);
             let mark = if marked { marks.pop_front() } else { None };
             if mark.as_ref().is_some_and(|mark| mark.tag == tag && !mark.started) {
+                self.tagged -= place - start;
                 continue;
             }
             if let Some(mut mark) = mark {

@@ -35,6 +35,12 @@ impl Push {
         self.coalesce("retract", json!(true))
     }
 
+    /// A notice: its content is the fallback.
+    #[must_use]
+    pub fn deferred(self) -> Self {
+        self.coalesce("deferred", json!(true))
+    }
+
     /// Of a channel.
     #[must_use]
     pub fn channel(self, id: &str) -> Self {

@@ -16,6 +16,8 @@ use crate::peer::{Mind, Peer, Say};
 pub enum Render {
     /// One block with this text.
     Text(&'static str),
+    /// A result of this text.
+    Result(&'static str),
     /// An error.
     Error,
     /// Never answers.
@@ -29,6 +31,7 @@ pub struct ProducerScript(Arc<Mutex<State>>);
 #[derive(Debug, Clone)]
 struct State {
     renders: VecDeque<Render>,
+    default: Render,
     mcpl: Value,
     mute: bool,
 }
@@ -44,7 +47,12 @@ impl Default for ProducerScript {
             "version": "0.5", "pushEvents": true, "inferenceLifecycle": true,
             "channels": channels, "featureSets": sets,
         });
-        Self(Arc::new(Mutex::new(State { renders: VecDeque::new(), mcpl, mute: false })))
+        Self(Arc::new(Mutex::new(State {
+            renders: VecDeque::new(),
+            default: Render::Text("RENDERED"),
+            mcpl,
+            mute: false,
+        })))
     }
 }
 
@@ -57,6 +65,11 @@ impl ProducerScript {
     /// The answer to the next `push/render`; without one it is the text `RENDERED`.
     pub fn render(&self, render: Render) {
         self.0.lock().unwrap().renders.push_back(render);
+    }
+
+    /// The answer to every `push/render` without one of its own.
+    pub fn always_render(&self, render: Render) {
+        self.0.lock().unwrap().default = render;
     }
 
     /// Another `featureSets` in its `initialize` result.
@@ -85,8 +98,9 @@ impl Mind for ProducerScript {
             })),
             "featureSets/update" => result(&json!({"accepted": true})),
             "context/beforeInference" => result(&json!({"featureSet": "doc", "contextInjections": []})),
-            "push/render" => match state.renders.pop_front().unwrap_or(Render::Text("RENDERED")) {
+            "push/render" => match state.renders.pop_front().unwrap_or_else(|| state.default.clone()) {
                 Render::Text(text) => result(&json!({"content": [{"type": "text", "text": text}]})),
+                Render::Result(text) => format!(r#""result":{text}"#),
                 Render::Error => r#""error":{"code":-32603,"message":"cannot render"}"#.to_owned(),
                 Render::Silence => return Vec::new(),
             },

@@ -182,6 +182,11 @@ impl Engine {
         }
     }
 
+    /// Whether an answer to this render would count: it is neither answered nor given up (contract 6.5).
+    pub fn awaits_render(&self, number: u64) -> bool {
+        self.renders.contains_key(&number) && self.rendered.iter().all(|answered| answered.number != number)
+    }
+
     /// The batch of a render is closed: what came of it is an ordinary occurrence.
     fn render_answered(&mut self, number: u64, rendering: Rendering) {
         let Some(Render { work: key, .. }) = self.renders.remove(&number) else { return };
@@ -224,11 +229,13 @@ impl Engine {
     /// A render that takes too long: the fallback it is.
     pub(super) fn on_render_time(&mut self, number: u64, set_for: u64) {
         let (durable, gone) = (self.durable, self.store == StoreState::Gone);
+        let congested = self.session.as_ref().is_some_and(|session| session.congested);
         let Some(render) = self.renders.get_mut(&number).filter(|render| render.timer_ms == set_for) else {
             return;
         };
-        if render.step > durable || gone {
-            // The producer was not asked yet, or nothing that comes of it can be written.
+        if render.step > durable || gone || congested {
+            // The producer was not asked yet, or nothing that comes of it can be written; or it is not heard, and
+            // nothing can be given in the meantime.
             render.timer_ms = self.now.mono_ms + self.settings.coalesce.render_timeout_ms.max(1);
             self.timers.set(render.timer_ms, Timer::Render(number));
             return;

@@ -121,7 +121,7 @@ impl Link {
 
     /// It leaves so much unread of what we told it that it must be told no more.
     pub(super) fn is_deaf(&self) -> bool {
-        self.outbox.is_full() && self.told_bytes >= OUTBOX_BYTES
+        self.outbox.is_full_of_untagged() && self.told_bytes >= OUTBOX_BYTES
     }
 
     /// Tells the peer that nothing more comes.

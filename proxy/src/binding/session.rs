@@ -189,7 +189,9 @@ impl Session {
             return false;
         }
         match side {
-            Side::Host => !self.producer.outbox.is_full() && !self.host.is_deaf(),
+            // Renders have a bound of their own. Were they in the way, the host's answers to what is given to it
+            // would wait until the producer reads.
+            Side::Host => !self.producer.outbox.is_full_of_untagged() && !self.host.is_deaf(),
             Side::Producer => {
                 !self.is_congested()
                     && !self.producer.is_deaf()

@@ -139,6 +139,10 @@ impl Exchange {
         line: &Line,
     ) {
         if let Some((number, rendering)) = self.rendered(now, wire, envelope, line) {
+            if !engine.awaits_render(number) {
+                self.tally.late += 1;
+                tracing::debug!(wire, "the answer to a render that was given up, or cancelled: discarded");
+            }
             self.tell(engine, now, Input::Rendered(number, rendering));
         }
     }

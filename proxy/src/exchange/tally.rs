@@ -28,6 +28,8 @@ pub struct Tally {
     pub ahead: u64,
     /// Answers of the producer to renders that it was not asked for, or had answered.
     pub strays: u64,
+    /// Answers to renders that nobody waited for any more: discarded (contract 6.5).
+    pub late: u64,
 }
 
 impl Tally {
@@ -79,13 +81,25 @@ impl AddAssign for Tally {
         self.in_doubt += other.in_doubt;
         self.ahead += other.ahead;
         self.strays += other.strays;
+        self.late += other.late;
     }
 }
 
 impl fmt::Display for Tally {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { passed, folded, refused, delivered, retried, dead, expired, in_doubt, ahead, strays } =
-            self;
+        let Self {
+            passed,
+            folded,
+            refused,
+            delivered,
+            retried,
+            dead,
+            expired,
+            in_doubt,
+            ahead,
+            strays,
+            late,
+        } = self;
         write!(
             f,
             "{passed} passed, {delivered} delivered, {folded} folded, {refused} refused, {retried} retried, \
@@ -96,6 +110,9 @@ impl fmt::Display for Tally {
         }
         if *strays > 0 {
             write!(f, ", {strays} answers to no render")?;
+        }
+        if *late > 0 {
+            write!(f, ", {late} renders answered late")?;
         }
         Ok(())
     }

@@ -72,6 +72,24 @@ fn tiny_lines_with_tags_are_bounded_too() {
 }
 
 #[test]
+fn lines_with_a_tag_leave_the_room_of_the_others_to_them() {
+    let mut outbox = Outbox::new(100);
+    let tagged = line(&"t".repeat(1000));
+    outbox.push(&tagged, Some(1));
+    outbox.push(&tagged, Some(2));
+    assert!(outbox.is_full() && !outbox.is_full_of_untagged());
+    outbox.push(&line(&"x".repeat(99)), None);
+    assert!(outbox.is_full_of_untagged());
+    assert!(outbox.withdraw(2) && outbox.is_full_of_untagged());
+    outbox.wrote(1001);
+    assert!(outbox.is_full_of_untagged(), "what was written leaves no room behind");
+    outbox.wrote(90);
+    assert!(!outbox.is_full_of_untagged() && !outbox.is_full());
+    outbox.wrote(10);
+    assert!(outbox.is_empty());
+}
+
+#[test]
 fn the_first_and_the_last_byte_of_a_tagged_line_are_reported_once() {
     let mut outbox = Outbox::default();
     outbox.push(&line("aa"), None);

@@ -52,6 +52,8 @@ impl World {
             930..940 => self.tell(Input::Flush),
             940..955 => {
                 let congested = self.chance.percent(40);
+                // A render has its time anew: its producer is not heard meanwhile.
+                (self.congested, self.steady_ms) = (congested, self.mono_ms());
                 self.tell(Input::Congested(congested));
             }
             955..970 => {
@@ -244,7 +246,7 @@ impl World {
 
     fn began(&mut self, host: Host) {
         self.sessions += 1;
-        self.session = Some((self.sessions, host));
+        (self.session, self.congested) = (Some((self.sessions, host)), false);
         self.tell(Input::Began(host));
     }
 

@@ -38,7 +38,7 @@ impl World {
         if let Some(ask) = self.wire.asks.get(&render).copied() {
             // A render that was not on disk yet, or could not be written down, has its time anew.
             let over_ms = ask.left_ms.max(self.steady_ms) + timeout_ms;
-            if now_ms >= over_ms && !self.disk.lost {
+            if now_ms >= over_ms && !self.disk.lost && !self.congested {
                 self.oracle.seen().late += 1;
                 self.wire.asks.remove(&render);
             } else {

@@ -43,6 +43,8 @@ pub(super) struct World {
     pub(super) behind_ms: u64,
     /// Since when the disk has taken everything, in the sidecar's running time.
     pub(super) steady_ms: u64,
+    /// The way to the host is full.
+    pub(super) congested: bool,
     pub(super) session: Option<(u64, Host)>,
     pub(super) sessions: u64,
     /// Everything that can be denied is.
@@ -83,6 +85,7 @@ impl World {
             now_ms: 0,
             behind_ms: 0,
             steady_ms: 0,
+            congested: false,
             session: None,
             sessions: 0,
             prompt,

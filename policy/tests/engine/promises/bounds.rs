@@ -338,6 +338,20 @@ fn a_forward_that_is_not_answered_for_25_s_holds_the_next_render_back_no_longer(
 }
 
 #[test]
+fn a_producer_that_is_not_heard_is_not_late() {
+    let mut rig = Rig::open(patient());
+    rig.send(&Draft::push("n", "fs-a").key("k").deferred());
+    rig.feed(Input::Flush);
+    rig.feed(Input::Congested(true));
+    rig.wait(60_000);
+    rig.feed(Input::Congested(false));
+    rig.wait(4_000);
+    assert_eq!((rig.asked.len(), rig.told.len()), (1, 0), "its time begins anew");
+    rig.wait(1_000);
+    assert_eq!(rig.told, ["n"]);
+}
+
+#[test]
 fn new_settings_count_from_the_next_render_on() {
     let mut rig = Rig::open(settings(|settings| {
         *settings = patient();

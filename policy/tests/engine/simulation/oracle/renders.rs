@@ -67,6 +67,13 @@ impl Oracle {
     /// What time, an answer or the end of a session makes of renders, before anything else is looked at.
     pub(super) fn renders_take_in(&mut self, fact: &Fact, passes: bool) {
         self.renders.closing.clear();
+        if self.session.as_ref().is_some_and(|session| session.congested) {
+            // The producer is not heard: it is not late.
+            let again_ms = self.now_ms + self.settings.coalesce.render_timeout_ms.max(1);
+            for ask in self.renders.out.values_mut().filter(|ask| ask.until_ms <= self.now_ms) {
+                ask.until_ms = again_ms;
+            }
+        }
         let late = |ask: &Ask| ask.until_ms <= self.now_ms;
         let over: Vec<u64> =
             self.renders.out.iter().filter(|(_, ask)| late(ask)).map(|(&number, _)| number).collect();
