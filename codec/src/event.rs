@@ -10,9 +10,11 @@ mod coalesce;
 mod content;
 mod merge;
 mod parse;
+mod ruled;
 
 pub use coalesce::{Coalesce, Fault, MAX_DATA_BYTES, MAX_KEY_BYTES};
 pub use content::ContentShape;
+pub use ruled::{Ruled, Scope};
 
 use crate::digest::{Digest, DigestKey, Digester};
 use crate::{raw, scan, splice};
@@ -167,6 +169,18 @@ impl Event {
     #[must_use]
     pub fn merged(older: &Self, newer: &Self) -> Self {
         merge::merged(older, newer)
+    }
+
+    /// The event under another `eventId`: only that member changes, or is added; `coalesce` stays as it is read
+    /// (contract 13.1).
+    #[must_use]
+    pub fn renamed(&self, event_id: &str) -> Self {
+        ruled::renamed(self, event_id)
+    }
+
+    /// What an operator's rule says of it; `None` where it speaks for itself (contract 13.1).
+    pub fn ruled(&self) -> Option<&Ruled> {
+        self.coalesce.as_ref()?.as_ref().ok()?.ruled.as_ref()
     }
 
     /// What a coalesced event lacks of the shape that it must have (contract 5): a non-empty `eventId`, a

@@ -9,5 +9,6 @@ mod order;
 mod outcomes;
 mod retry;
 mod rig;
+mod rules;
 mod stored;
 mod through;
