@@ -318,9 +318,13 @@ impl Engine {
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
-        let event = Self::merge(old, &event, batch).map_or(event, Box::new);
+        let mut event = Self::merge(old, &event, batch).map_or(event, Box::new);
+        let elsewhere = Self::is_told_elsewhere(old, &mut event);
         if !self.keeps_place(old) {
             self.move_to_tail(key);
+        }
+        if elsewhere {
+            self.unlist(key);
         }
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
@@ -345,6 +349,9 @@ impl Engine {
         work.expires_ms = expires_ms;
         work.fingerprint = fingerprint;
         let held = work.stage == Stage::Held;
+        if elsewhere {
+            self.list(key);
+        }
         self.close(&before, &Fate::Replaced);
         self.touch(key);
         self.outputs.push_back(Output::Ended { event_id: before.event_id(), fate: Fate::Replaced });

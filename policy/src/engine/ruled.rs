@@ -6,14 +6,14 @@
 
 use foldhash::quality::FixedState;
 use lru::LruCache;
-use mcpl_codec::{Digest, Event, digest};
+use mcpl_codec::{Digest, Event, Lane, digest};
 
 use super::Engine;
 use super::admit::Candidate;
 use super::input::{StoreState, Ticket};
 use super::stored::apart;
 use super::subject::SubjectKey;
-use super::work::identity;
+use super::work::{Work, identity, told_in};
 use crate::refusal::Ours;
 use crate::rules::Applied;
 
@@ -101,6 +101,15 @@ impl Engine {
         }
         let through = self.throughs.get(&fingerprint).and_then(|&key| self.works.get(key))?;
         Some(through.digest == *digest)
+    }
+
+    /// Whether an event that takes the place of `old` is told in another channel than that one was. What a rule
+    /// folds stays in the channel that it was begun in: one producer may name it differently in an edit.
+    pub(super) fn is_told_elsewhere(old: &Work, event: &mut Event) -> bool {
+        if event.ruled().is_some() && event.lane == Lane::Push && old.channel().is_some() {
+            event.hint = old.channel().map(Into::into);
+        }
+        old.channel() != told_in(event)
     }
 
     /// It could not be held: it passes as it came, unless that would overtake what is held of its subject.

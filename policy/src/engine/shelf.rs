@@ -118,8 +118,16 @@ impl Engine {
         let place = self.order.tail();
         self.unlist(key);
         self.touch(key);
-        let Some(work) = self.works.get_mut(key) else { return };
-        work.place = place;
+        if let Some(work) = self.works.get_mut(key) {
+            work.place = place;
+        }
+        self.list(key);
+    }
+
+    /// Into the list its stage stands for, at its place.
+    pub(super) fn list(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        let place = work.place;
         match work.stage {
             Stage::Held => {
                 if let Some(channel) = work.channel() {

@@ -100,6 +100,41 @@ fn an_unread_message_takes_its_edits_from_the_other_lane_and_stays_that_message(
 }
 
 #[test]
+fn an_edit_that_names_its_channel_otherwise_stays_where_its_message_was() {
+    let mut rig = Rig::open(chat());
+    let named = |id: &str, channel: Option<&str>| {
+        let mut event = json!({"featureSet": "fs-a", "eventId": id, "payload": {"content": id}});
+        if let Some(channel) = channel {
+            event["origin"] = json!({"channelId": channel});
+        }
+        Event::push(Bytes::from(event.to_string()))
+    };
+    rig.say(named("msg_1", Some("chan-a")));
+    rig.say(named("msg_2", Some("chan-a")));
+    rig.say(named("edit_1", Some("501")));
+    rig.say(named("edit_2", None));
+    rig.say(named("msg_3", None));
+    rig.say(named("edit_3", Some("chan-b")));
+    assert_eq!(rig.say(message("system", "chan-b", "passes")), Answered::Passed);
+    assert_eq!(rig.told, ["edit_3", "pass"], "it is told in a channel now");
+    rig.say(named("other", Some("chan-a")));
+    assert_eq!(rig.told, ["edit_3", "pass", "edit_1", "edit_2", "pass"]);
+    // And between what a rule coalesces and what speaks for itself.
+    rig.send(&Draft::push("own", "fs-a").key("k"));
+    let mut rig = Rig::open(settings(|settings| {
+        let rule = rule(Lane::Push, "^(?<id>x)");
+        settings.rules = Rules::new(vec![Rule { scope: Place::FeatureSet, ..rule }]);
+    }));
+    rig.say(named("x1", Some("chan-a")));
+    assert_eq!(rig.send(&Draft::push("own", "fs-a").key("message:x")), replaced("x1"));
+    assert_eq!(rig.say(message("system", "chan-a", "passes")), Answered::Passed);
+    assert_eq!(rig.told, ["pass"], "its sender says of no channel");
+    assert_eq!(rig.say(named("x2", Some("chan-a"))), replaced("own"));
+    assert_eq!(rig.say(message("system", "chan-a", "passes")), Answered::Passed);
+    assert_eq!(rig.told, ["pass", "x2", "pass"]);
+}
+
+#[test]
 fn a_message_that_is_deleted_unread_leaves_nothing_and_a_read_one_one_line() {
     let mut rig = Rig::open(chat());
     rig.say(message("17", "chan-a", "v1"));
