@@ -12,8 +12,8 @@ use super::Engine;
 use super::admit::Candidate;
 use super::input::{StoreState, Ticket};
 use super::stored::apart;
-use super::subject::SubjectKey;
-use super::work::{Work, identity, told_in};
+use super::subject::{Subject, SubjectKey};
+use super::work::{Stage, Work, identity, told_in};
 use crate::refusal::Ours;
 use crate::rules::Applied;
 
@@ -110,6 +110,29 @@ impl Engine {
             event.hint = old.channel().map(Into::into);
         }
         old.channel() != told_in(event)
+    }
+
+    /// Whether the subject of `work` lives in a scope of the operator's, so that what its versions need of the
+    /// host's admission may differ.
+    pub(super) fn meets_across_lanes(&self, work: &Work) -> bool {
+        work.subject.and_then(|id| self.subjects.get(id)).is_some_and(Subject::is_named)
+    }
+
+    /// An earlier version is in doubt and may not be sent again yet: it goes first, for it would be told last.
+    pub(super) fn is_behind_doubt(&self, work: &Work) -> bool {
+        let Some(subject) = work.subject.and_then(|id| self.subjects.get(id)) else { return false };
+        let before = |other: &Work| other.subject == work.subject && other.arrived < work.arrived;
+        let waits = |other: &Work| {
+            other.doubtful && matches!(other.stage, Stage::Parked | Stage::Waiting) && before(other)
+        };
+        subject.works > 1 && subject.is_named() && self.works.values().any(waits)
+    }
+
+    /// A version of a subject is out, or has ended: what waited for its admission may go.
+    pub(super) fn wake(&mut self, id: SubjectKey) {
+        if self.subjects.get(id).is_some_and(Subject::is_named) {
+            self.unpark(|work| work.subject == Some(id));
+        }
     }
 
     /// It could not be held: it passes as it came, unless that would overtake what is held of its subject.

@@ -60,6 +60,7 @@ impl Engine {
                 }
                 self.subjects.settle(id);
                 self.unblock(id);
+                self.wake(id);
             }
         }
         if work.through.is_some() {

@@ -52,6 +52,11 @@ impl Subject {
         if self.out > 0 { History::Some } else { self.history }
     }
 
+    /// It lives in a scope of the operator's (contract 13.1).
+    pub(super) fn is_named(&self) -> bool {
+        self.name.starts_with('n')
+    }
+
     fn is_idle(&self) -> bool {
         self.out == 0 && self.works == 0
     }

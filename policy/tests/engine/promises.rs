@@ -10,5 +10,6 @@ mod outcomes;
 mod retry;
 mod rig;
 mod rules;
+mod rules_at_random;
 mod stored;
 mod through;

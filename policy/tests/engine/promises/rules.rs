@@ -40,7 +40,7 @@ fn rule(lane: Lane, pattern: &str) -> Rule {
 }
 
 /// A chat: creates on either lane, edits and deletions on the push lane, one `eventId` for every edit.
-fn chat() -> Settings {
+pub(super) fn chat() -> Settings {
     settings(|settings| {
         settings.rules = Rules::new(vec![
             Rule { initial: true, ..rule(Lane::Channel, r"^(?<id>\d+)$") },
