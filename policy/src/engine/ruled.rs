@@ -55,6 +55,11 @@ impl Engine {
         }
     }
 
+    /// How many events a subject rule matched and could make no key of, since the start (contract 13.1).
+    pub fn without_key(&self) -> u64 {
+        self.without_key
+    }
+
     /// Whether an event that the host is not known to admit is written through: not where an accepted occurrence
     /// of its subject is unread, for then it is the newer version of that one, and waits as it does.
     pub(super) fn is_through_by_rule(&mut self, event: &Event) -> bool {

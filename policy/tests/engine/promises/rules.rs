@@ -225,10 +225,18 @@ fn a_message_id_is_no_event_id_two_channels_may_have_the_same() {
     assert_eq!(rig.texts(), ["y", "x"]);
     assert!(rig.out.iter().all(|sent| sent.body.get("eventId").is_none()), "nothing is added to it");
     assert_eq!(rig.say(message("1", "chan-a", "y")), replaced("1"), "a retry of it");
+    for _ in 0..2 {
+        rig.write("1");
+        rig.reply("1", &Say::Accepted);
+    }
     rig.kill(1_000);
     rig.begin_open(legacy(Dedup::Push));
-    assert_eq!(rig.say(message("1", "chan-b", "x")), APPENDED, "a retry still");
-    assert_eq!(rig.say(message("1", "chan-a", "y")), replaced("1"));
+    for _ in 0..2 {
+        assert_eq!(rig.say(message("1", "chan-b", "x")), APPENDED, "a retry still");
+        assert_eq!(rig.say(message("1", "chan-a", "y")), replaced("1"));
+    }
+    rig.wait(6_000);
+    assert_eq!(rig.out.len(), 0, "it is given to nobody again");
 }
 
 #[test]

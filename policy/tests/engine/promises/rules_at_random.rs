@@ -172,7 +172,7 @@ fn the_host_has_the_newest_of_each_message_and_nothing_twice() {
                 (false, last) => assert_eq!(last, Some(&newest.as_str()), "seed {seed}: {told:?}"),
                 (true, None) => {}
                 (true, last) => {
-                    assert_eq!(last, Some(&format!("{id}/gone").as_str()), "seed {seed}: {told:?}")
+                    assert_eq!(last, Some(&format!("{id}/gone").as_str()), "seed {seed}: {told:?}");
                 }
             }
         }
