@@ -220,7 +220,7 @@ impl Mind for ByIndex {
 
 /// What heartbeat-mcpl 0.1.3 says of itself.
 fn heartbeat_sets() -> Value {
-    json!([{"name": "heartbeat", "description": "Periodic wake-ups", "uses": ["pushEvents"]}])
+    json!([{"name": "heartbeat", "description": "Periodic wake-ups", "uses": ["tools"], "rollback": false}])
 }
 
 fn heartbeat(id: &str, reason: &str, said: &str) -> Value {

@@ -21,7 +21,8 @@ impl Bench {
 
 #[test]
 fn a_batch_of_messages_is_split_by_what_the_rules_match() {
-    let mut bench = Bench::configured("preset = \"discord-mcpl\"\n").opened();
+    let rule = "[[producer.subject]]\nmessage_id = '^(?<id>\\d+)$'\nkey = \"{id}\"\n";
+    let mut bench = Bench::configured(rule).opened();
     let message = |id: &str| format!(r#"{{"channelId":"chat","messageId":"{id}","content":"x","n":1e400}}"#);
     bench.producer_says(&super::incoming("3", &[message("17"), message("system"), message("18")]));
     let told = bench.host();
