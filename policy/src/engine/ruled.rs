@@ -48,7 +48,7 @@ impl Engine {
             Applied::NoKey => self.without_key += 1,
             // Where nothing can be written down nothing is promised: it passes, unless that would overtake what
             // is held of its subject.
-            Applied::Yes if self.store == StoreState::Gone && self.unread_subject(event).is_none() => {
+            Applied::Yes if self.store == StoreState::Gone && !self.overtakes(event) => {
                 event.coalesce = None;
             }
             Applied::No | Applied::Yes => {}
@@ -61,15 +61,19 @@ impl Engine {
     }
 
     /// Whether an event that the host is not known to admit is written through: not where an accepted occurrence
-    /// of its subject is unread, for then it is the newer version of that one, and waits as it does.
+    /// of its subject waits, for then it is the newer version of that one, and waits as it does.
     pub(super) fn is_through_by_rule(&mut self, event: &Event) -> bool {
-        self.unread_subject(event).is_none()
+        !self.overtakes(event)
     }
 
-    /// The subject of an event, where an accepted occurrence of it is unread.
-    fn unread_subject(&mut self, event: &Event) -> Option<SubjectKey> {
-        let id = self.subjects.find(event)?;
-        self.unread_of(id).map(|_| id)
+    /// Whether an accepted occurrence of an event's subject is still to be handed over, the unread one or one in
+    /// doubt: what passes now would overtake it.
+    fn overtakes(&mut self, event: &Event) -> bool {
+        let Some(id) = self.subjects.find(event) else { return false };
+        let waits = |work: &Work| {
+            work.subject == Some(id) && work.through.is_none() && !matches!(work.stage, Stage::Out(_))
+        };
+        self.subjects.get(id).is_some_and(|subject| subject.works > 0) && self.works.values().any(waits)
     }
 
     /// What such an event is known by. One `eventId` with new content is a new occurrence under a name of its
@@ -135,7 +139,7 @@ impl Engine {
 
     /// A version of a subject is out, or has ended: what waited for its admission may go.
     pub(super) fn wake(&mut self, id: SubjectKey) {
-        if self.subjects.get(id).is_some_and(Subject::is_named) {
+        if self.subjects.get(id).is_some_and(|subject| subject.works > 0 && subject.is_named()) {
             self.unpark(|work| work.subject == Some(id));
         }
     }
@@ -143,7 +147,7 @@ impl Engine {
     /// It could not be held: it passes as it came, unless that would overtake what is held of its subject.
     pub(super) fn turn_away(&mut self, candidate: &Candidate, ours: Ours) {
         let Candidate { ticket, event, .. } = candidate;
-        if event.ruled().is_some() && self.unread_subject(event).is_none() {
+        if event.ruled().is_some() && !self.overtakes(event) {
             return self.pass_uncoalesced(*ticket, event);
         }
         self.refuse(*ticket, ours);

@@ -375,3 +375,40 @@ fn a_renamed_one_in_doubt_is_sent_again_as_it_was() {
     rig.reply(&sent.id, &Say::Duplicate);
     assert_eq!(rig.fate(&sent.id), Some(&Fate::Delivered));
 }
+
+#[test]
+fn new_rules_count_from_the_next_event() {
+    let mut rig = Rig::open(settings(|_| {}));
+    assert_eq!(rig.say(push("msg_1", "x")), Answered::Passed);
+    rig.feed(Input::Settings(Box::new(chat())));
+    assert_eq!(rig.say(push("msg_2", "x")), FIRST);
+    rig.feed(Input::Settings(Box::new(settings(|_| {}))));
+    assert_eq!(rig.say(push("edit_2", "y")), Answered::Passed, "and what is held goes before it");
+    assert_eq!(rig.told, ["pass", "msg_2", "pass"]);
+}
+
+#[test]
+fn an_earlier_version_in_doubt_goes_first_on_whichever_lane_it_is() {
+    let mut rig = Rig::new(chat());
+    rig.begin_open(legacy(Dedup::Both));
+    rig.say(message("17", "chan-a", "v1"));
+    rig.wait(6_000);
+    rig.write("17");
+    rig.end();
+    // The next host says what it grants before its channels are registered.
+    rig.feed(Input::Began(legacy(Dedup::Both)));
+    rig.say(push("edit_17", "v2"));
+    rig.grant(br#"{"effectiveCapabilities":["pushEvents","channels.incoming"]}"#);
+    rig.feed(Input::Assembling);
+    assert_eq!(rig.told, ["17"], "the host would be told the older one last");
+    rig.permit();
+    assert_eq!(rig.told, ["17", "17"]);
+    rig.write("17");
+    rig.reply("17", &Say::Unavailable(Some(10_000)));
+    rig.feed(Input::Assembling);
+    assert_eq!(rig.told, ["17", "17"], "nor while the host cannot take it");
+    rig.wait(10_000);
+    rig.write("17");
+    rig.reply("17", &Say::Accepted);
+    assert_eq!(rig.told, ["17", "17", "17", "edit_17"]);
+}
