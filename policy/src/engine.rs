@@ -102,6 +102,8 @@ pub struct Load {
     pub dead: usize,
     /// Events that a subject rule matched and could make no key of, since the start (contract 13.1).
     pub without_key: u64,
+    /// How often the pace towards the host made work wait, since the start.
+    pub paced: u64,
 }
 
 /// The state machine of one binding (contract 4 to 8); see the [module](self).
@@ -150,6 +152,8 @@ pub struct Engine {
     arrivals: u64,
     /// Events that a rule matched and could make no key of.
     without_key: u64,
+    /// How often the pace made work wait.
+    paced: u64,
     used_ids: ruled::UsedIds,
     /// Everything that came up to this one has a reason to go.
     due: u64,
@@ -207,6 +211,7 @@ impl Engine {
             draining: false,
             arrivals: 0,
             without_key: 0,
+            paced: 0,
             used_ids: ruled::UsedIds::new(seed),
             due: 0,
             seq: 0,
@@ -298,6 +303,7 @@ impl Engine {
             in_doubt: self.letters.in_doubt(),
             dead: self.letters.dead(),
             without_key: self.without_key,
+            paced: self.paced,
         }
     }
 

@@ -87,6 +87,8 @@ pub enum Mode {
     Always,
     /// Never.
     Off,
+    /// Never, but what it would have come to is counted (contract 13.4).
+    Observe,
 }
 
 /// Where a replacement stands among what is held (contract 2).

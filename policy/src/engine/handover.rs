@@ -124,6 +124,7 @@ impl Engine {
     pub(super) fn await_pace(&mut self, wait_ms: u64) {
         let at = self.now.mono_ms + wait_ms;
         if self.pace_timer_ms.is_none_or(|set| at < set) {
+            self.paced += u64::from(self.pace_timer_ms.is_none());
             self.pace_timer_ms = Some(at);
             self.timers.set(at, Timer::Pace);
         }

@@ -13,6 +13,7 @@ fn mode(mode: config::Mode) -> Mode {
         config::Mode::Auto => Mode::Auto,
         config::Mode::Always => Mode::Always,
         config::Mode::Off => Mode::Off,
+        config::Mode::Observe => Mode::Observe,
     }
 }
 

@@ -218,7 +218,7 @@ static COALESCE: &[Key] = &[
         "mode",
         Shape::Choice(Mode::NAMES),
         Text("auto"),
-        "auto: step aside for a host that coalesces itself; always; off.",
+        "auto: step aside for a host that coalesces itself; always; off; observe: change nothing and count what auto would do.",
     ),
     key("quiet_ms", MS, Integer(1500), "Release once the subject has been quiet this long."),
     key(

@@ -327,6 +327,8 @@ choice! {
         Always = "always",
         /// Leave `coalesce` and the host's advertisement alone.
         Off = "off",
+        /// Change nothing, and count what `auto` would have done (contract 13.4).
+        Observe = "observe",
     }
 }
 

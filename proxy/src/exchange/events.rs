@@ -70,7 +70,13 @@ impl Exchange {
     }
 
     /// Events that nobody can answer pass untouched, behind what their channel holds (contract 3.3, 7.1).
-    fn unanswerable(&mut self, engine: &mut Engine, now: Now, params: &Bytes, lane: Lane) -> Course {
+    pub(super) fn unanswerable(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        params: &Bytes,
+        lane: Lane,
+    ) -> Course {
         let mut gate = None;
         if let Some(Ok(events)) = read(lane, params) {
             for event in events {

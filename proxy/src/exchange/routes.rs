@@ -115,6 +115,7 @@ impl Exchange {
             match self.reading(now, from, line.text(), envelope, &method) {
                 Reading::One => {}
                 Reading::Foreign => return Course::Pass,
+                Reading::Refused(_) if self.shadow.is_some() => return Course::Pass,
                 Reading::Refused(error) => {
                     self.refuse_ambiguous(from, id.unwrap_or(b"null"), error, batch);
                     return Course::Taken;
@@ -157,6 +158,9 @@ impl Exchange {
             }
             (Side::Producer, name) => {
                 if let Some(lane) = Lane::of(name).filter(|_| self.stance != Stance::Apart) {
+                    if self.shadow.is_some() {
+                        return self.unanswerable(engine, now, &line.slice(params), lane);
+                    }
                     return self.events(engine, now, line, envelope, lane, batch);
                 }
             }
@@ -237,6 +241,9 @@ impl Exchange {
         id: Option<&[u8]>,
     ) -> Course {
         let Ok(greeting) = Greeting::read(line, envelope, &self.terms) else {
+            if self.shadow.is_some() {
+                return Course::Pass;
+            }
             self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
             return Course::Taken;
         };
@@ -360,7 +367,7 @@ impl Exchange {
     }
 
     /// The number in an id of this session's own (contract 3.5).
-    fn own_number(&self, id: &[u8]) -> Option<u64> {
+    pub(super) fn own_number(&self, id: &[u8]) -> Option<u64> {
         let id = raw::string(id)?;
         let number = id.strip_prefix(&self.prefix)?;
         Some(number.parse().unwrap_or(u64::MAX))

@@ -2,6 +2,7 @@
 
 mod batches;
 mod events;
+mod observe;
 mod passing;
 mod producers;
 mod renders;
@@ -14,7 +15,7 @@ use mcpl_codec::{Envelope, Line, raw};
 use mcpl_policy::journal::{Change, ReceiptRow, Table};
 use mcpl_policy::{Engine, Input, Now, Settings};
 
-use super::{Deed, Exchange, Side, Terms};
+use super::{Deed, Exchange, Shadow, Side, Terms};
 use crate::config;
 
 /// A host's `initialize` that speaks MCPL 0.5 and coalesces nothing.
@@ -38,17 +39,28 @@ impl Bench {
         Self::configured("")
     }
 
-    /// The same, with these lines in the producer's table.
-    fn configured(lines: &str) -> Self {
+    fn producer_of(lines: &str) -> config::Producer {
         let text = format!("[[producer]]\nname = \"bench\"\n{lines}");
         let file = std::path::Path::new("/x.toml");
         let loaded = config::parse(config::Purpose::Wrap, file, &text, &|_| Some("/home".to_owned()));
-        let producer = loaded.unwrap().config.producers.remove(0);
-        let terms: Terms = crate::binding::settings::terms(&producer);
+        loaded.unwrap().config.producers.remove(0)
+    }
+
+    fn terms(lines: &str) -> Terms {
+        crate::binding::settings::terms(&Self::producer_of(lines))
+    }
+
+    /// The same, with these lines in the producer's table.
+    fn configured(lines: &str) -> Self {
+        let producer = Self::producer_of(lines);
         let settings: Settings = crate::binding::settings::settings(&producer, 10);
+        let mut exchange = Exchange::new(Self::terms(lines), "r");
+        if producer.coalesce.mode == config::Mode::Observe {
+            exchange.observe(Box::new(Shadow::new(settings.clone(), Self::terms(lines), 1)));
+        }
         Self {
             engine: Engine::new(settings, 1),
-            exchange: Exchange::new(terms, "r"),
+            exchange,
             now: Now::at(1_000),
             host: Vec::new(),
             producer: Vec::new(),
