@@ -37,7 +37,7 @@ use self::probe::{Probe, Said};
 use self::session::{Reached, Retired, Session};
 use crate::child::{self, Child, Spec};
 use crate::config;
-use crate::exchange::{Exchange, Tally};
+use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
 use crate::transport::dial::{Address, dial};
@@ -71,6 +71,8 @@ pub enum Entrance {
 pub struct Outcome {
     /// What its sessions did.
     pub tally: Tally,
+    /// What they would have done, in observe mode (contract 13.4).
+    pub observed: Option<Observed>,
     /// What it still held: it is in the journal.
     pub held: usize,
     /// How the child of the last session ended, if there was one.
@@ -94,6 +96,8 @@ pub struct Binding {
     draining: Option<Instant>,
     timer: Pin<Box<Sleep>>,
     tally: Tally,
+    /// Observe mode, between two sessions.
+    shadow: Option<Box<Shadow>>,
     last: Option<Retired>,
     unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
 }
@@ -129,6 +133,7 @@ impl Binding {
             draining: None,
             timer: Box::pin(tokio::time::sleep(Duration::ZERO)),
             tally: Tally::default(),
+            shadow: None,
             last: None,
             unreached: std::rc::Rc::default(),
         };
@@ -162,7 +167,8 @@ impl Binding {
             }
         }
         let unreached = self.unreached.borrow_mut().take();
-        Outcome { tally: self.tally, held, status, unreached }
+        let observed = self.shadow.as_deref().map(Shadow::observed);
+        Outcome { tally: self.tally, observed, held, status, unreached }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
@@ -321,7 +327,16 @@ impl Binding {
 
     fn begin(&mut self, host: Connection, framer: Framer, first: Option<mcpl_codec::Line>, is_stdio: bool) {
         let limit = self.producer.limits.max_message_bytes;
-        let mut exchange = Exchange::new(settings::terms(&self.producer), &format!("{:016x}", random()));
+        let terms = settings::terms(&self.producer);
+        let mut exchange = Exchange::new(terms.clone(), &format!("{:016x}", random()));
+        let shadow = self.shadow.take();
+        if self.producer.coalesce.mode == config::Mode::Observe {
+            let anew = || {
+                let settings = settings::settings(&self.producer, self.max_dead_letters);
+                Box::new(Shadow::new(settings, terms, random()))
+            };
+            exchange.observe(shadow.unwrap_or_else(anew));
+        }
         tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");
         if let Some(line) = first {
             exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
@@ -333,15 +348,25 @@ impl Binding {
     }
 
     fn retire(&mut self, session: Session) {
-        let retired = session.retire(&mut self.core);
+        let mut retired = session.retire(&mut self.core);
         self.tally += retired.tally;
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
+        if let Some(shadow) = retired.shadow.take() {
+            tracing::info!(
+                producer = %self.producer.name,
+                did = %shadow.observed(),
+                "so far the sidecar would have done this, were it not in observe mode"
+            );
+            self.shadow = Some(shadow);
+        }
         self.last = Some(retired);
     }
 
     /// True if the moment has come: look at everything again.
     fn poll_timer(&mut self, cx: &mut Context<'_>) -> bool {
-        let engine = self.core.engine.deadline_ms().map(|ms| self.core.clock.at(ms));
+        let shadow = self.shadow().and_then(Shadow::deadline_ms);
+        let engine = self.core.engine.deadline_ms().into_iter().chain(shadow).min();
+        let engine = engine.map(|ms| self.core.clock.at(ms));
         let session = self.session.as_ref().and_then(Session::deadline);
         let probe = self.probes.iter().filter_map(|probe| probe.until).min();
         let Some(next) = [engine, session, probe, self.draining].into_iter().flatten().min() else {
@@ -363,8 +388,16 @@ impl Binding {
         if let Some(session) = &mut self.session {
             return session.tell(&mut self.core, input);
         }
+        if let Some(shadow) = &mut self.shadow {
+            shadow.tell(self.core.clock.now(), &input);
+        }
         self.core.engine.handle(self.core.clock.now(), input);
         self.carry_out();
+    }
+
+    /// What would have been done, in observe mode.
+    fn shadow(&self) -> Option<&Shadow> {
+        self.session.as_ref().and_then(|session| session.exchange.shadow()).or(self.shadow.as_deref())
     }
 
     /// What the engine wishes, in the session or without one.
@@ -431,6 +464,7 @@ impl Binding {
                     host: self.session.as_ref().map(|session| session.peer().to_owned()),
                     load: self.core.engine.load(),
                     store: self.core.store(),
+                    observed: self.shadow().map(Shadow::observed),
                 });
             }
         }

@@ -14,9 +14,12 @@ mod parcel;
 mod renders;
 mod request;
 mod routes;
+mod shadow;
+mod shims;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod undelivered;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -40,7 +43,9 @@ pub use self::renders::{MAX_RENDER_BYTES, MAX_RENDERS};
 pub use self::request::MAX_PENDING;
 use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
-pub use self::tally::Tally;
+pub use self::shadow::{Observed, Shadow};
+pub use self::tally::{Outcomes, Tally};
+use crate::config::Shims;
 
 /// One of the two peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +94,12 @@ pub struct Terms {
     pub max_content_bytes: u64,
     /// The time given when `unavailable` has no better figure, in ms.
     pub retry_after_ms: u64,
+    /// What is changed so that host and producer get on (contract 13.3).
+    pub shims: Shims,
+    /// The producer is told of dead letters (contract 13.5).
+    pub undelivered: bool,
+    /// A rule may give an occurrence an `eventId` of its own (contract 13.1).
+    pub renames: bool,
 }
 
 impl Terms {
@@ -149,6 +160,10 @@ pub struct Exchange {
     gate: Option<u64>,
     deeds: VecDeque<Deed>,
     tally: Tally,
+    /// What the host said of the forward whose answer is dealt with.
+    words: Option<String>,
+    /// Observe mode: what the sidecar would do (contract 13.4).
+    shadow: Option<Box<Shadow>>,
 }
 
 impl Exchange {
@@ -173,12 +188,33 @@ impl Exchange {
             gate: None,
             deeds: VecDeque::new(),
             tally: Tally::default(),
+            words: None,
+            shadow: None,
         }
     }
 
     /// New terms, from the next message on.
     pub fn set_terms(&mut self, terms: Terms) {
-        self.terms = terms;
+        self.terms = match &mut self.shadow {
+            Some(shadow) => shadow.watch_under(terms),
+            None => terms,
+        };
+    }
+
+    /// Everything passes from now on, and `shadow` is shown it: before the first line (contract 13.4).
+    pub fn observe(&mut self, mut shadow: Box<Shadow>) {
+        self.terms = shadow.begin(self.terms.clone(), &self.prefix);
+        self.shadow = Some(shadow);
+    }
+
+    /// What it would have done, in observe mode.
+    pub fn shadow(&self) -> Option<&Shadow> {
+        self.shadow.as_deref()
+    }
+
+    /// The same, for the next session.
+    pub fn take_shadow(&mut self) -> Option<Box<Shadow>> {
+        self.shadow.take()
     }
 
     /// The next thing to do.
@@ -198,12 +234,20 @@ impl Exchange {
 
     /// A line came from the host.
     pub fn from_host(&mut self, engine: &mut Engine, now: Now, line: Line) {
+        self.show(now, Side::Host, &line);
         self.take_line(engine, now, Side::Host, line);
     }
 
     /// A line came from the producer.
     pub fn from_producer(&mut self, engine: &mut Engine, now: Now, line: Line) {
+        self.show(now, Side::Producer, &line);
         self.take_line(engine, now, Side::Producer, line);
+    }
+
+    fn show(&mut self, now: Now, from: Side, line: &Line) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.take(now, from, line.clone());
+        }
     }
 
     /// A message over the limit came, of which only the beginning is there (contract 3.2).
@@ -244,12 +288,18 @@ impl Exchange {
 
     /// Time passed, or something changed outside: carries out what the engine wishes.
     pub fn tell(&mut self, engine: &mut Engine, now: Now, input: Input) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.tell(now, &input);
+        }
         engine.handle(now, input);
         self.drain(engine, now);
     }
 
     /// The session is over: nobody answers any more (contract 8.5).
     pub fn end(&mut self, engine: &mut Engine, now: Now) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.end(now);
+        }
         self.tell(engine, now, Input::Ended);
         self.stance = Stance::Apart;
         self.own.clear();
@@ -295,9 +345,13 @@ impl Exchange {
             match output {
                 Output::Step(step) => self.deeds.push_back(Deed::Commit(step)),
                 Output::Answer { ticket, answer: Answer::Again(receipt), .. } => {
+                    self.tally.again += 1;
                     self.deeds.push_back(Deed::Read { ticket: ticket.0, receipt });
                 }
-                Output::Answer { ticket, answer, after } => self.answered(ticket, answer, after),
+                Output::Answer { ticket, answer, after } => {
+                    self.tally.answered(&answer);
+                    self.answered(ticket, answer, after);
+                }
                 Output::Resolved { request, result, after } => {
                     self.deeds.push_back(Deed::Resolved { request, result, after });
                 }
@@ -308,7 +362,10 @@ impl Exchange {
                         unasked.push(number);
                     }
                 }
-                Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
+                Output::Ended { event_id, fate } => {
+                    self.tally.ended(&event_id, &fate);
+                    self.tell_undelivered(&event_id, &fate, engine.steps());
+                }
                 Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
             }
         }

@@ -290,7 +290,9 @@ async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
         out::complain(&format!("error: {why}"));
         return exit::UNAVAILABLE;
     }
-    out::complain(&format!("mcpl-sidecar: {}, {} still held", outcome.tally, outcome.held));
+    let observed =
+        outcome.observed.map_or_else(String::new, |observed| format!("; but for observe mode: {observed}"));
+    out::complain(&format!("mcpl-sidecar: {}, {} still held{observed}", outcome.tally, outcome.held));
     outcome.status.map_or(exit::INTERNAL, |status| status.code() as u8)
 }
 

@@ -7,6 +7,8 @@ use serde_json::Value;
 
 pub use mcpl_policy::engine::Word;
 
+use crate::exchange::Outcomes;
+
 /// Where the admin routes get what they tell, and where they leave what they are asked to do.
 ///
 /// Nothing here needs a time limit of its own: a caller waits [`super::ANSWER_WITHIN`] and then drops the
@@ -98,6 +100,39 @@ pub struct BindingView {
     pub dead: u64,
     /// The journal: `good`, `short` or `gone`.
     pub store: &'static str,
+    /// What it would have done, in observe mode (contract 13.4).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed: Option<ObservedView>,
+}
+
+/// What a binding in observe mode would have done since the program started, and would hold now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ObservedView {
+    /// Occurrences that would have been accepted, by what coalescing would have made of them.
+    pub outcomes: Outcomes,
+    /// Uncoalesced events that would have been stored.
+    pub stored: u64,
+    /// Occurrences that came again and would have been answered as before.
+    pub again: u64,
+    /// Occurrences that the host would have been given.
+    pub delivered: u64,
+    /// Those that a newer one or a withdrawal would have kept from it.
+    pub folded: u64,
+    /// Events that would have been refused, and refusals that would have been rewritten.
+    pub refused: u64,
+    /// Of those, the ones over a rate.
+    pub limited: u64,
+    /// How often the pace towards the host would have made work wait.
+    pub paced: u64,
+    /// Occurrences that would have expired.
+    pub expired: u64,
+    /// Occurrences that would be held now.
+    pub held: u64,
+    /// Their bytes, as sent.
+    pub held_bytes: u64,
+    /// Subjects that would be tracked.
+    pub subjects: u64,
 }
 
 /// Why something was not told or done.

@@ -4,6 +4,7 @@ use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word};
 use tokio::sync::oneshot;
 
 use crate::config;
+use crate::exchange::Observed;
 
 /// What a binding is told.
 #[derive(Debug)]
@@ -61,4 +62,6 @@ pub struct Status {
     pub load: Load,
     /// What the journal can take.
     pub store: StoreState,
+    /// What it would have done, in observe mode (contract 13.4).
+    pub observed: Option<Observed>,
 }

@@ -15,7 +15,7 @@ use super::link::{Came, Link, OUTBOX_BYTES, Way};
 use super::offspring::{Offspring, Word};
 use super::waiting::{Gated, Kind, Waiting};
 use crate::child::Status;
-use crate::exchange::{Cargo, Deed, Exchange, Side};
+use crate::exchange::{Cargo, Deed, Exchange, Shadow, Side};
 use crate::outbox::{Event, Outbox};
 use crate::transport::Connection;
 
@@ -479,20 +479,22 @@ impl Session {
     pub(super) fn retire(mut self, core: &mut Core) -> Retired {
         self.close(core);
         self.end_child();
-        let tally = *self.exchange.tally();
+        let (tally, shadow) = (*self.exchange.tally(), self.exchange.take_shadow());
         let (host, producer) = (self.host, self.producer);
         let farewell = tokio::task::spawn_local(async move {
             let both = async { tokio::join!(host.retire(), producer.retire()) };
             // Past its time there is nobody who reads.
             let _ = tokio::time::timeout(LAST_WORDS, both).await;
         });
-        Retired { tally, farewell, child: self.child, exited: self.exited }
+        Retired { tally, shadow, farewell, child: self.child, exited: self.exited }
     }
 }
 
 /// What is left of a session.
 pub(super) struct Retired {
     pub(super) tally: crate::exchange::Tally,
+    /// Observe mode: for the next session.
+    pub(super) shadow: Option<Box<Shadow>>,
     pub(super) farewell: tokio::task::JoinHandle<()>,
     pub(super) child: Option<Offspring>,
     pub(super) exited: Option<Status>,

@@ -107,8 +107,11 @@ impl Batches {
 
 impl Exchange {
     pub(super) fn take_batch(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
-        let ours = raw::elements(line.text()).any(|element| self.answers_element(now, from, element));
-        let is_long = raw::elements(line.text()).nth(MAX_ELEMENTS).is_some();
+        // Who only watches answers nothing.
+        let watches = self.shadow.is_some();
+        let ours =
+            !watches && raw::elements(line.text()).any(|element| self.answers_element(now, from, element));
+        let is_long = !watches && raw::elements(line.text()).nth(MAX_ELEMENTS).is_some();
         // What is an answer to us must not pass either.
         if is_long && !ours && !raw::elements(line.text()).any(|element| self.is_answer_to_us(element)) {
             return self.pass_on(from, line);

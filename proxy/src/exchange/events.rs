@@ -59,14 +59,24 @@ impl Exchange {
             self.tickets.insert(ticket, (number, at));
             self.looking_at = Some((number, line.clone()));
             let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event, digest: None };
+            let without_key = engine.without_key();
             self.tell(engine, now, Input::Event(arrival));
+            if engine.without_key() > without_key {
+                tracing::debug!("a subject rule matched an event and could make no key of it: it passes");
+            }
         }
         self.looking_at = None;
         self.seal(number, line, &params)
     }
 
     /// Events that nobody can answer pass untouched, behind what their channel holds (contract 3.3, 7.1).
-    fn unanswerable(&mut self, engine: &mut Engine, now: Now, params: &Bytes, lane: Lane) -> Course {
+    pub(super) fn unanswerable(
+        &mut self,
+        engine: &mut Engine,
+        now: Now,
+        params: &Bytes,
+        lane: Lane,
+    ) -> Course {
         let mut gate = None;
         if let Some(Ok(events)) = read(lane, params) {
             for event in events {

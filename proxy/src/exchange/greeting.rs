@@ -54,7 +54,7 @@ impl Greeting {
             .filter(|&limit| limit > 0);
         let itself = coalescing.is_some_and(coalesces);
         let stance = match terms.mode {
-            Mode::Off => Stance::Aside,
+            Mode::Off | Mode::Observe => Stance::Aside,
             Mode::Auto if itself => Stance::Aside,
             Mode::Auto | Mode::Always => Stance::Over,
         };
@@ -67,7 +67,7 @@ impl Greeting {
             splice.set_member(object, "eventCoalescing", value.into_bytes());
             changed = true;
         }
-        if !structured && terms.mode != Mode::Off {
+        if !structured && !matches!(terms.mode, Mode::Off | Mode::Observe) {
             let ours = Some(terms.max_content_bytes).filter(|&limit| limit > 0);
             let limit = match (ours, hosts_limit) {
                 (Some(ours), Some(hosts)) => Some(ours.min(hosts)),

@@ -3,7 +3,56 @@
 use std::fmt;
 use std::ops::AddAssign;
 
-use mcpl_policy::engine::Fate;
+use mcpl_policy::engine::{Answer, Fate, Outcome};
+use mcpl_policy::refusal::{Ours, Shortage};
+
+/// What coalescing made of accepted occurrences, by outcome (contract 6.6).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Outcomes {
+    /// Held, and nothing of their subject was ever read.
+    pub first: u64,
+    /// They displaced what was unread.
+    pub replaced: u64,
+    /// Held behind what was, or may have been, read.
+    pub appended: u64,
+    /// Withdrawals of what nobody had read.
+    pub retracted: u64,
+    /// Deletion notices of what may have been read.
+    pub noted: u64,
+    /// Withdrawals with nothing to tell.
+    pub consumed: u64,
+}
+
+impl Outcomes {
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        let Self { first, replaced, appended, retracted, noted, consumed } = self;
+        first + replaced + appended + retracted + noted + consumed
+    }
+
+    fn note(&mut self, outcome: Outcome) {
+        let count = match outcome {
+            Outcome::First => &mut self.first,
+            Outcome::Replaced => &mut self.replaced,
+            Outcome::Appended => &mut self.appended,
+            Outcome::Retracted => &mut self.retracted,
+            Outcome::Noted => &mut self.noted,
+            Outcome::Consumed => &mut self.consumed,
+        };
+        *count += 1;
+    }
+}
+
+impl AddAssign for Outcomes {
+    fn add_assign(&mut self, other: Self) {
+        self.first += other.first;
+        self.replaced += other.replaced;
+        self.appended += other.appended;
+        self.retracted += other.retracted;
+        self.noted += other.noted;
+        self.consumed += other.consumed;
+    }
+}
 
 /// Counts of one or several sessions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,9 +79,37 @@ pub struct Tally {
     pub strays: u64,
     /// Answers to renders that nobody waited for any more: discarded (contract 6.5).
     pub late: u64,
+    /// What coalescing made of the occurrences that were accepted.
+    pub outcomes: Outcomes,
+    /// Events kept as they are for the host (contract 13.2).
+    pub stored: u64,
+    /// Occurrences that came again and were answered as before.
+    pub again: u64,
+    /// Of those refused, the ones over a rate.
+    pub limited: u64,
 }
 
 impl Tally {
+    /// The engine answered an event.
+    pub(super) fn answered(&mut self, answer: &Answer) {
+        match answer {
+            Answer::Accepted { outcome, .. } | Answer::Host { outcome: Some((outcome, _)), .. } => {
+                self.outcomes.note(*outcome);
+                tracing::debug!(outcome = outcome.as_str(), "an occurrence is accepted");
+            }
+            Answer::Stored => {
+                self.stored += 1;
+                tracing::debug!("an event is stored");
+            }
+            Answer::Refused(ours) => {
+                self.limited += u64::from(matches!(ours, Ours::Unavailable(Shortage::Rate, _)));
+                let refusal = ours.refusal();
+                tracing::debug!(refusal = refusal.kind.as_str(), "an event is refused");
+            }
+            Answer::Host { outcome: None, .. } | Answer::Unanswered | Answer::Again(_) => {}
+        }
+    }
+
     pub(crate) fn ended(&mut self, event_id: &str, fate: &Fate) {
         let event_id = shown(event_id);
         match fate {
@@ -82,6 +159,10 @@ impl AddAssign for Tally {
         self.ahead += other.ahead;
         self.strays += other.strays;
         self.late += other.late;
+        self.outcomes += other.outcomes;
+        self.stored += other.stored;
+        self.again += other.again;
+        self.limited += other.limited;
     }
 }
 
@@ -99,6 +180,7 @@ impl fmt::Display for Tally {
             ahead,
             strays,
             late,
+            ..
         } = self;
         write!(
             f,

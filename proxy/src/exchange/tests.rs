@@ -2,7 +2,9 @@
 
 mod batches;
 mod events;
+mod observe;
 mod passing;
+mod producers;
 mod renders;
 mod splitting;
 
@@ -13,7 +15,7 @@ use mcpl_codec::{Envelope, Line, raw};
 use mcpl_policy::journal::{Change, ReceiptRow, Table};
 use mcpl_policy::{Engine, Input, Now, Settings};
 
-use super::{Deed, Exchange, Side, Terms};
+use super::{Deed, Exchange, Shadow, Side, Terms};
 use crate::config;
 
 /// A host's `initialize` that speaks MCPL 0.5 and coalesces nothing.
@@ -34,12 +36,31 @@ struct Bench {
 impl Bench {
     /// A session whose host has said nothing yet.
     fn silent() -> Self {
-        let (producer, _) = config::defaults("bench");
-        let terms: Terms = crate::binding::settings::terms(&producer);
-        let settings = Settings::default();
+        Self::configured("")
+    }
+
+    fn producer_of(lines: &str) -> config::Producer {
+        let text = format!("[[producer]]\nname = \"bench\"\n{lines}");
+        let file = std::path::Path::new("/x.toml");
+        let loaded = config::parse(config::Purpose::Wrap, file, &text, &|_| Some("/home".to_owned()));
+        loaded.unwrap().config.producers.remove(0)
+    }
+
+    fn terms(lines: &str) -> Terms {
+        crate::binding::settings::terms(&Self::producer_of(lines))
+    }
+
+    /// The same, with these lines in the producer's table.
+    fn configured(lines: &str) -> Self {
+        let producer = Self::producer_of(lines);
+        let settings: Settings = crate::binding::settings::settings(&producer, 10);
+        let mut exchange = Exchange::new(Self::terms(lines), "r");
+        if producer.coalesce.mode == config::Mode::Observe {
+            exchange.observe(Box::new(Shadow::new(settings.clone(), Self::terms(lines), 1)));
+        }
         Self {
             engine: Engine::new(settings, 1),
-            exchange: Exchange::new(terms, "r"),
+            exchange,
             now: Now::at(1_000),
             host: Vec::new(),
             producer: Vec::new(),
@@ -50,7 +71,11 @@ impl Bench {
 
     /// A session that is taken over: feature set `doc` and channel `chat` are known to be admitted.
     fn open() -> Self {
-        let mut bench = Self::silent();
+        Self::silent().opened()
+    }
+
+    fn opened(self) -> Self {
+        let mut bench = self;
         bench.host_says(HELLO);
         bench.producer_says(
             r#"{"jsonrpc":"2.0","id":"init","result":{"capabilities":{"experimental":{"mcpl":{"featureSets":{"doc":{"uses":["pushEvents"]}}}}}}}"#,

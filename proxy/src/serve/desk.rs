@@ -11,8 +11,11 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
-use crate::admin::desk::{BindingView, Desk, Listed, Portion, ProducerView, Settlement, Trouble};
+use crate::admin::desk::{
+    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, Settlement, Trouble,
+};
 use crate::binding::{Ask, Order, Status};
+use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
 
@@ -254,7 +257,7 @@ impl<R: Records> Desk for FrontDesk<R> {
 }
 
 fn view(status: Status) -> BindingView {
-    let Status { session, host, load, store } = status;
+    let Status { session, host, load, store, observed } = status;
     BindingView {
         session,
         peer: host,
@@ -269,6 +272,25 @@ fn view(status: Status) -> BindingView {
             StoreState::Short => "short",
             StoreState::Gone => GONE,
         },
+        observed: observed.map(observed_view),
+    }
+}
+
+fn observed_view(observed: Observed) -> ObservedView {
+    let Observed { tally, load } = observed;
+    ObservedView {
+        outcomes: tally.outcomes,
+        stored: tally.stored,
+        again: tally.again,
+        delivered: tally.delivered,
+        folded: tally.folded,
+        refused: tally.refused,
+        limited: tally.limited,
+        paced: load.paced,
+        expired: tally.expired,
+        held: load.held as u64,
+        held_bytes: load.held_bytes,
+        subjects: load.subjects as u64,
     }
 }
 
