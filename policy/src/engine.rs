@@ -30,6 +30,7 @@ mod record;
 mod recovery;
 mod release;
 mod render;
+mod replace;
 mod ruled;
 mod session;
 mod settle;

@@ -6,10 +6,12 @@
 
 mod clock;
 mod core;
+mod entrance;
 mod link;
 mod offspring;
 mod order;
 mod probe;
+mod reach;
 mod session;
 pub mod settings;
 mod waiting;
@@ -21,7 +23,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use mcpl_codec::{Frame, Framer};
+use mcpl_codec::Framer;
 use mcpl_policy::{Input, Output};
 use rustix::process::Signal;
 use tokio::sync::mpsc;
@@ -30,17 +32,17 @@ use tokio::time::{Instant, Sleep};
 use self::core::{Asked, Core, News};
 pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
-use self::offspring::{Offspring, Word};
+use self::offspring::Word;
 pub use self::order::{Ask, Order, Status};
+use self::probe::Probe;
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
-use self::probe::{Probe, Said};
-use self::session::{Reached, Retired, Session};
-use crate::child::{self, Child, Spec};
+use self::reach::reach;
+use self::session::{Retired, Session};
+use crate::child;
 use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
-use crate::transport::dial::{Address, dial};
 
 /// How long a drain may take before what is left stays behind.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -274,57 +276,6 @@ impl Binding {
         self.producer = producer;
     }
 
-    fn poll_connections(&mut self, cx: &mut Context<'_>) {
-        let limit = self.producer.limits.max_message_bytes;
-        while let Some(connections) = &mut self.connections {
-            match connections.poll_recv(cx) {
-                Poll::Ready(Some(connection)) => {
-                    if self.probes.len() >= MAX_PROBES {
-                        self.probes.pop_front();
-                    }
-                    self.probes.push_back(Probe::new(connection, limit, false));
-                }
-                Poll::Ready(None) => self.connections = None,
-                Poll::Pending => return,
-            }
-        }
-    }
-
-    fn poll_probes(&mut self, cx: &mut Context<'_>) {
-        let now = Instant::now();
-        let limit = self.producer.limits.max_message_bytes;
-        let mut at = 0;
-        while at < self.probes.len() {
-            let Some(probe) = self.probes.get_mut(at) else { return };
-            match probe.poll(cx) {
-                Said::Nothing if probe.until.is_none_or(|until| now < until) => at += 1,
-                Said::Nothing | Said::End => {
-                    self.probes.remove(at);
-                }
-                Said::Noise(frame) => {
-                    let (head, why) = match &frame {
-                        Frame::Line(line) => (line.text(), "it is no JSON object or array"),
-                        Frame::TooLong(_) => {
-                            (&b""[..], "it is too long for the first message of a connection")
-                        }
-                    };
-                    log_noise("host", why, head);
-                }
-                Said::Message(line) => {
-                    let Some(probe) = self.probes.remove(at) else { return };
-                    let patient = probe.until.is_none();
-                    let (connection, mut framer) = probe.into_parts();
-                    framer.set_limit(limit);
-                    if let Some(older) = self.session.take() {
-                        tracing::info!(producer = %self.producer.name, "a newer host connection ends the older one");
-                        self.retire(older);
-                    }
-                    self.begin(connection, framer, Some(line), patient);
-                }
-            }
-        }
-    }
-
     fn begin(&mut self, host: Connection, framer: Framer, first: Option<mcpl_codec::Line>, is_stdio: bool) {
         let limit = self.producer.limits.max_message_bytes;
         let terms = settings::terms(&self.producer);
@@ -469,41 +420,6 @@ impl Binding {
             }
         }
     }
-}
-
-/// Reaches the producer: spawns it, or dials until `connect_timeout_ms` is over. An error is a reason in
-/// words for the host.
-async fn reach(
-    producer: config::Producer,
-    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
-) -> Result<Reached, String> {
-    let outcome = match &producer.peer {
-        config::Peer::Command(command) => {
-            let spec = Spec {
-                command: command.argv.clone(),
-                env: command.env.iter().cloned().collect(),
-                cwd: command.cwd.clone(),
-            };
-            Child::spawn(&spec)
-                .map(|(child, connection)| Reached { connection, child: Some(Offspring::keep(child)) })
-                .map_err(|error| error.to_string())
-        }
-        config::Peer::Connect(endpoint) => {
-            let within = Duration::from_millis(producer.connect_timeout_ms);
-            match endpoint.to_string().parse::<Address>() {
-                Ok(address) => dial(&address, within)
-                    .await
-                    .map(|connection| Reached { connection, child: None })
-                    .map_err(|error| error.to_string()),
-                Err(error) => Err(error.to_string()),
-            }
-        }
-    };
-    outcome.map_err(|reason| {
-        let reason = format!("the producer `{}` was not reached: {reason}", producer.name);
-        *unreached.borrow_mut() = Some(reason.clone());
-        reason
-    })
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

@@ -1,5 +1,7 @@
 //! One session: a host's connection, the producer's connection made for it, and what goes between (contract 3).
 
+mod gates;
+
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -7,7 +9,6 @@ use std::time::Duration;
 
 use mcpl_codec::{Frame, Framer, Line};
 use mcpl_policy::Input;
-use mcpl_policy::journal::ReceiptRow;
 use tokio::time::Instant;
 
 use super::core::Core;
@@ -271,63 +272,6 @@ impl Session {
             }
             Kind::Pass(_) => link.outbox.push(line, None),
         }
-    }
-
-    /// More is on disk: what waited for it goes.
-    pub(super) fn release(&mut self, core: &Core) {
-        while let Some(gated) = self.waiting.due(core.durable) {
-            self.queue(gated.to, &gated.line, &gated.kind);
-        }
-    }
-
-    /// A commit failed: what waited for it never happened (contract 9.1).
-    pub(super) fn revoke(&mut self) {
-        while let Some(gated) = self.waiting.take() {
-            self.give_up(&gated);
-        }
-    }
-
-    /// What a line is whose step does not become durable.
-    fn give_up(&mut self, gated: &Gated) {
-        match &gated.kind {
-            Kind::Answer(Some(instead)) => self.queue(gated.to, instead, &Kind::Answer(None)),
-            // A refusal, or an answer of the host's, rests on nothing that is lost.
-            kind @ (Kind::Answer(None) | Kind::Pass(_)) => self.queue(gated.to, &gated.line, kind),
-            Kind::Forward(_) => {}
-            Kind::Render(wire) => self.exchange.render_dropped(*wire),
-        }
-    }
-
-    /// What has waited for the journal long enough goes without it (contract 7.6).
-    fn pass_late(&mut self) {
-        let now = Instant::now();
-        if self.waiting.deadline(self.journal_wait).is_none_or(|at| at > now) {
-            return;
-        }
-        let Some(before) = now.checked_sub(self.journal_wait) else { return };
-        for gated in self.waiting.late(before) {
-            self.exchange.went_ahead();
-            if !std::mem::replace(&mut self.ahead, true) {
-                tracing::warn!(
-                    wait_ms = self.journal_wait.as_millis() as u64,
-                    "the journal is slow: what passes waits for it no longer, and goes ahead of held work"
-                );
-            }
-            self.queue(gated.to, &gated.line, &gated.kind);
-        }
-    }
-
-    /// A receipt that was asked for.
-    pub(super) fn recall(&mut self, core: &mut Core, ticket: u64, row: Option<&[u8]>) {
-        let receipt = row.and_then(|row| ReceiptRow::decode(0, row).ok());
-        self.exchange.read(ticket, receipt);
-        self.carry(core);
-    }
-
-    /// The engine has wishes that no input of this session brought about.
-    pub(super) fn carry_out(&mut self, core: &mut Core) {
-        self.exchange.carry_out(&mut core.engine, core.clock.now());
-        self.carry(core);
     }
 
     /// One side ended: nothing more is answered or released in it.
