@@ -1,9 +1,14 @@
 //! Hosts that coalesce themselves, in part or not at all (contract 4.3, 4.5, 8.10).
 
-use mcpl_tests::{AgentFramework, CcBridge, Harness, Host, Mind, Render, Session, World, message, push};
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::{ids, is_asked, notice, renders, session, settles, tells};
+use mcpl_tests::{
+    AgentFramework, CcBridge, Harness, Host, Mind, Render, Reply, Session, World, message, push,
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
 
 const ALL: [&str; 4] = ["pushEvents", "channelsIncoming", "deferred", "channelScopedPush"];
 
@@ -73,6 +78,42 @@ async fn what_an_earlier_session_held_goes_before_the_first_event_of_its_scope()
     let passed = session.host.is_given("FALLBACK 3").await.json();
     assert_eq!(passed["params"], event, "untouched");
     assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+}
+
+/// Whatever state the batches of an earlier session are in: they go first.
+#[tokio::test]
+async fn what_was_rendered_and_what_is_pending_go_before_the_first_event_of_their_scope() {
+    for killed in [false, true] {
+        let (mut world, earlier, render) = asked().await;
+        let wait =
+            json!({"accepted": false, "refusal": "unavailable", "retryable": true, "retryAfterMs": 300});
+        earlier.host.script.always(Reply::Result(wait));
+        earlier.producer.send(answer(&render, &says("ONE"))).await;
+        earlier.host.is_given("ONE").await;
+        earlier.sync().await;
+        // Another subject's render is out, and a third has a batch.
+        earlier.producer.script.render(Render::Silence);
+        tells(&earlier, push("o1", "OTHER").key("other").deferred(), "first").await;
+        earlier.assemble().await;
+        is_asked(&earlier.producer, 2).await;
+        tells(&earlier, push("p1", "PENDING").key("pending").deferred(), "first").await;
+        if killed {
+            world.restart().await;
+        }
+        drop(earlier);
+        // The host's time, and any back-off of ours, is over.
+        sleep(Duration::from_millis(1_500)).await;
+        let host = world.host().await;
+        let session = Session::introduced(host, &mut world, &json!({"eventCoalescing": true})).await;
+        session.producer_asks("push/event", &notice("n3", "THREE").params()).await;
+        settles(&session).await;
+        let given = session.host.given();
+        assert_eq!(given.len(), 4, "{given:?}");
+        assert_eq!(given[3], "THREE", "{given:?}");
+        assert!(given[0] == "ONE" && given[1] == "OTHER" && given[2] == "PENDING", "{given:?}");
+        assert_eq!(renders(&session.producer), Vec::<Value>::new());
+        assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    }
 }
 
 #[tokio::test]

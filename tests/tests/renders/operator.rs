@@ -176,3 +176,41 @@ async fn a_half_close_during_a_render_leaves_the_fallback() {
         assert_eq!(renders(&again.producer), Vec::<Value>::new());
     }
 }
+
+/// Past `max_subjects` nothing is refused for that: the fallback is appended.
+#[tokio::test]
+async fn without_a_slot_a_notice_is_told_as_its_fallback() {
+    let coalesce = "quiet_ms = 60000\nmax_hold_ms = 600000\nmax_subjects = 2";
+    let mut world = World::new().await.table("coalesce", coalesce).start().await;
+    let session = world.session().await;
+    tells(&session, push("a1", "A").key("a").deferred().initial(), "first").await;
+    tells(&session, push("b1", "B").key("b").deferred().initial(), "first").await;
+    tells(&session, push("c1", "C1").key("c").deferred().initial(), "appended").await;
+    tells(&session, push("c2", "C2").key("c").deferred().initial(), "appended").await;
+    tells(&session, push("a2", "A").key("a").deferred(), "replaced").await;
+    settles(&session).await;
+    session.host.until(0, "the batch of a", |said| said.str().contains("\"a2\"")).await;
+    session.host.until(0, "the batch of b", |said| said.str().contains("\"b1\"")).await;
+    let mut given = session.host.given();
+    given.sort();
+    assert_eq!(given, ["C1", "C2", "RENDERED", "RENDERED"]);
+    assert_eq!(renders(&session.producer).len(), 2);
+}
+
+/// Contract 8.8: joining adds no load.
+#[tokio::test]
+async fn a_notice_that_joins_takes_no_token_and_one_that_opens_a_batch_does() {
+    let mut world = World::new().await.table("limits", "rate_per_s = 0.001\nburst = 2").start().await;
+    let session = world.session().await;
+    tells(&session, push("a1", "A").key("a").deferred().initial(), "first").await;
+    for n in 2..10 {
+        tells(&session, push(&format!("a{n}"), "A").key("a").deferred(), "replaced").await;
+    }
+    tells(&session, push("b1", "B").key("b").initial(), "first").await;
+    tells(&session, push("b2", "B").key("b").deferred(), "replaced").await;
+    let refused = session.push(push("c1", "C").key("c").deferred()).await;
+    assert_eq!(refusal(&refused)["refusal"], json!("unavailable"), "{refused}");
+    tells(&session, push("a10", "A").key("a").deferred(), "replaced").await;
+    session.assemble().await;
+    is_asked(&session.producer, 2).await;
+}
