@@ -8,7 +8,7 @@ use mcpl_tests::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 const ALL: [&str; 4] = ["pushEvents", "channelsIncoming", "deferred", "channelScopedPush"];
 
@@ -47,7 +47,7 @@ async fn a_host_that_coalesces_itself_is_given_every_mode_untouched() {
         session.host.script.mute(false);
         settles(&session).await;
         assert_eq!(renders(&session.producer), Vec::<Value>::new(), "{coalescing}");
-        assert_eq!(world.listed(&[]).await, Vec::<Value>::new(), "{coalescing}");
+        nothing_is_left(&world).await;
         // It renders itself, and its requests and their answers are not ours.
         session.producer.script.mute(true);
         let render = r#"{"jsonrpc":"2.0","id":1.0,"method":"push/render","params":{"key":"k","notices":[]}}"#;
@@ -77,7 +77,7 @@ async fn what_an_earlier_session_held_goes_before_the_first_event_of_its_scope()
     assert_eq!(session.host.given().len(), 2, "{:?}", session.host.given());
     let passed = session.host.is_given("FALLBACK 3").await.json();
     assert_eq!(passed["params"], event, "untouched");
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// Whatever state the batches of an earlier session are in: they go first.
@@ -112,7 +112,7 @@ async fn what_was_rendered_and_what_is_pending_go_before_the_first_event_of_thei
         assert_eq!(given[3], "THREE", "{given:?}");
         assert!(given[0] == "ONE" && given[1] == "OTHER" && given[2] == "PENDING", "{given:?}");
         assert_eq!(renders(&session.producer), Vec::<Value>::new());
-        assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+        nothing_is_left(&world).await;
     }
 }
 
@@ -133,7 +133,7 @@ async fn what_an_earlier_session_held_goes_once_its_scope_is_admissible() {
     assert!(!given.concat().contains("coalesce\":"), "{given:?}");
     settles(&session).await;
     assert_eq!(session.host.given().len(), 1);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// Some leaves are as good as none: it would hold what we hold.
@@ -196,7 +196,7 @@ async fn a_batch_held_before_the_mode_was_off_is_given() {
         .await;
     settles(&again).await;
     assert_eq!(again.host.given().len(), 1);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 async fn legacy(profile: &str, mind: impl Mind) -> (World, Session) {
@@ -223,7 +223,7 @@ async fn is_given_both(world: &World, session: &Session) {
     assert_eq!(session.host.given(), ["ONE", "RENDERED"]);
     assert!(!session.host.texts(0).concat().contains("coalesce"), "a legacy host was told of coalescing");
     session.producer_asks("channels/register", &json!({"channels": []})).await;
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(world).await;
 }
 
 #[tokio::test]
