@@ -3,7 +3,7 @@
 use mcpl_tests::{Render, World, push};
 use serde_json::Value;
 
-use crate::{answer, asked, is_asked, notice, renders, says, session, settles, tells};
+use crate::{answer, asked, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 #[tokio::test]
 async fn an_error_leaves_the_fallback() {
@@ -85,7 +85,7 @@ async fn nothing_to_tell_is_not_told() {
         is_asked(&session.producer, 1).await;
         settles(&session).await;
         assert_eq!(session.host.given(), Vec::<String>::new(), "{empty}");
-        assert_eq!(world.listed(&[]).await, Vec::<Value>::new(), "{empty}");
+        nothing_is_left(&world).await;
         // Nobody has seen anything of it.
         tells(&session, push("v", "V").key("k"), "first").await;
     }

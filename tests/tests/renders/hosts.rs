@@ -1,9 +1,14 @@
 //! Hosts that coalesce themselves, in part or not at all (contract 4.3, 4.5, 8.10).
 
-use mcpl_tests::{AgentFramework, CcBridge, Harness, Host, Mind, Render, Session, World, message, push};
-use serde_json::{Value, json};
+use std::time::Duration;
 
-use crate::{ids, is_asked, notice, renders, session, settles, tells};
+use mcpl_tests::{
+    AgentFramework, CcBridge, Harness, Host, Mind, Render, Reply, Session, World, message, push,
+};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 const ALL: [&str; 4] = ["pushEvents", "channelsIncoming", "deferred", "channelScopedPush"];
 
@@ -42,7 +47,7 @@ async fn a_host_that_coalesces_itself_is_given_every_mode_untouched() {
         session.host.script.mute(false);
         settles(&session).await;
         assert_eq!(renders(&session.producer), Vec::<Value>::new(), "{coalescing}");
-        assert_eq!(world.listed(&[]).await, Vec::<Value>::new(), "{coalescing}");
+        nothing_is_left(&world).await;
         // It renders itself, and its requests and their answers are not ours.
         session.producer.script.mute(true);
         let render = r#"{"jsonrpc":"2.0","id":1.0,"method":"push/render","params":{"key":"k","notices":[]}}"#;
@@ -72,7 +77,43 @@ async fn what_an_earlier_session_held_goes_before_the_first_event_of_its_scope()
     assert_eq!(session.host.given().len(), 2, "{:?}", session.host.given());
     let passed = session.host.is_given("FALLBACK 3").await.json();
     assert_eq!(passed["params"], event, "untouched");
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
+}
+
+/// Whatever state the batches of an earlier session are in: they go first.
+#[tokio::test]
+async fn what_was_rendered_and_what_is_pending_go_before_the_first_event_of_their_scope() {
+    for killed in [false, true] {
+        let (mut world, earlier, render) = asked().await;
+        let wait =
+            json!({"accepted": false, "refusal": "unavailable", "retryable": true, "retryAfterMs": 300});
+        earlier.host.script.always(Reply::Result(wait));
+        earlier.producer.send(answer(&render, &says("ONE"))).await;
+        earlier.host.is_given("ONE").await;
+        earlier.sync().await;
+        // Another subject's render is out, and a third has a batch.
+        earlier.producer.script.render(Render::Silence);
+        tells(&earlier, push("o1", "OTHER").key("other").deferred(), "first").await;
+        earlier.assemble().await;
+        is_asked(&earlier.producer, 2).await;
+        tells(&earlier, push("p1", "PENDING").key("pending").deferred(), "first").await;
+        if killed {
+            world.restart().await;
+        }
+        drop(earlier);
+        // The host's time, and any back-off of ours, is over.
+        sleep(Duration::from_millis(1_500)).await;
+        let host = world.host().await;
+        let session = Session::introduced(host, &mut world, &json!({"eventCoalescing": true})).await;
+        session.producer_asks("push/event", &notice("n3", "THREE").params()).await;
+        settles(&session).await;
+        let given = session.host.given();
+        assert_eq!(given.len(), 4, "{given:?}");
+        assert_eq!(given[3], "THREE", "{given:?}");
+        assert!(given[0] == "ONE" && given[1] == "OTHER" && given[2] == "PENDING", "{given:?}");
+        assert_eq!(renders(&session.producer), Vec::<Value>::new());
+        nothing_is_left(&world).await;
+    }
 }
 
 #[tokio::test]
@@ -92,7 +133,7 @@ async fn what_an_earlier_session_held_goes_once_its_scope_is_admissible() {
     assert!(!given.concat().contains("coalesce\":"), "{given:?}");
     settles(&session).await;
     assert_eq!(session.host.given().len(), 1);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// Some leaves are as good as none: it would hold what we hold.
@@ -155,7 +196,7 @@ async fn a_batch_held_before_the_mode_was_off_is_given() {
         .await;
     settles(&again).await;
     assert_eq!(again.host.given().len(), 1);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 async fn legacy(profile: &str, mind: impl Mind) -> (World, Session) {
@@ -182,7 +223,7 @@ async fn is_given_both(world: &World, session: &Session) {
     assert_eq!(session.host.given(), ["ONE", "RENDERED"]);
     assert!(!session.host.texts(0).concat().contains("coalesce"), "a legacy host was told of coalescing");
     session.producer_asks("channels/register", &json!({"channels": []})).await;
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(world).await;
 }
 
 #[tokio::test]

@@ -16,9 +16,11 @@ mod recovery;
 mod traces;
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use mcpl_tests::{Producer, Push, Render, Said, Session, World, outcome, push};
+use mcpl_tests::{PATIENCE, Producer, Push, Render, Said, Session, World, outcome, push};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 const RENDER: &str = "push/render";
 
@@ -84,6 +86,19 @@ fn answer(render: &Said, outcome: &str) -> String {
 /// A result with one block of text.
 fn says(text: &str) -> String {
     format!(r#""result":{}"#, json!({"content": [{"type": "text", "text": text}]}))
+}
+
+/// Waits until the journal holds nothing any more.
+async fn nothing_is_left(world: &World) {
+    let end = Instant::now() + PATIENCE;
+    loop {
+        let left = world.listed(&[]).await;
+        if left.is_empty() {
+            return;
+        }
+        assert!(Instant::now() < end, "something is left: {left:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
 }
 
 /// A second reason to give everything that is held, and all that may have come of it has arrived.

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep_until;
 
-use crate::{answer, is_asked, is_render, notice, renders, says, session, settles, tells};
+use crate::{answer, is_asked, is_render, nothing_is_left, notice, renders, says, session, settles, tells};
 
 /// A producer that takes its time is not asked for everything at once, and everything is given once.
 #[tokio::test]
@@ -46,7 +46,7 @@ async fn of_three_hundred_batches_few_are_rendered_at_once_and_each_is_given_onc
     assert_eq!(given.len(), COUNT);
     assert_eq!(given.into_iter().collect::<BTreeSet<_>>(), all);
     assert_eq!(renders(&session.producer).len(), COUNT);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// Renders that nobody answers hold nothing else up.
@@ -98,7 +98,7 @@ async fn a_producer_that_reads_no_render_is_heard_and_its_fallbacks_are_given() 
     session.producer.resume();
     settles(&session).await;
     assert_eq!(session.host.given().len(), COUNT, "late answers changed something");
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// While the host has no room the producer is not read: that is no time of its own.

@@ -1,9 +1,9 @@
 //! Producers as they are: how they spell, and what they send at once.
 
 use mcpl_tests::{Render, World, outcome, push};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 /// Some libraries escape every slash.
 #[tokio::test]
@@ -105,7 +105,7 @@ async fn a_channel_that_is_removed_during_a_render_drops_its_batch() {
     session.producer.send(answer(&render, &says("LATE"))).await;
     settles(&session).await;
     assert_eq!(session.host.given(), Vec::<String>::new());
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// A newer session ends the older one, whatever it was waiting for.

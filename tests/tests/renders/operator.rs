@@ -1,7 +1,10 @@
 //! What an operator sees and does, and what the configuration says, with batches about.
 
-use mcpl_tests::{Render, Reply, World, error_code, push, refusal};
+use std::time::Duration;
+
+use mcpl_tests::{PATIENCE, Render, Reply, World, error_code, push, refusal};
 use serde_json::{Value, json};
+use tokio::time::{Instant, sleep};
 
 use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
 
@@ -23,9 +26,10 @@ async fn what_was_rendered_and_is_in_doubt_is_sent_again_when_an_operator_says_s
     settles(&again).await;
     again.host.is_given("SECOND").await;
     let listed = world.listed(&[]).await;
-    assert_eq!(listed.len(), 1, "{listed:?}");
-    assert_eq!(listed[0]["state"], json!("manual-reconciliation"), "{listed:?}");
-    let (id, revision) = (listed[0]["id"].to_string(), listed[0]["revision"].to_string());
+    let doubtful = listed.iter().find(|it| it["state"] == "manual-reconciliation");
+    let doubtful = doubtful.unwrap_or_else(|| panic!("nothing is in doubt: {listed:?}"));
+    assert_eq!(doubtful["eventId"], json!("n1"), "{listed:?}");
+    let (id, revision) = (doubtful["id"].to_string(), doubtful["revision"].to_string());
     let id = id.trim_matches('"');
     let resolve =
         ["journal", "resolve", id, "--not-submitted", "--expect", &revision, "--config", "sidecar.toml"];
@@ -80,29 +84,27 @@ async fn a_batch_that_expires_during_its_render_is_over() {
 #[tokio::test]
 async fn a_batch_is_rendered_when_room_runs_short_and_then_there_is_room() {
     let coalesce = "quiet_ms = 60000\nmax_hold_ms = 600000\nmax_held_bytes = 50000";
-    let mut world = World::new().await.table("coalesce", coalesce).start().await;
+    let world = World::new().await.table("coalesce", coalesce).table("refusals", "retry_after_ms = 50");
+    let mut world = world.start().await;
     let session = world.session().await;
     session.producer.script.render(Render::Silence);
-    let mut kept = Vec::new();
     let data = json!("d".repeat(4000));
-    let mut refused = None;
-    for n in 0..40 {
-        let key = format!("k{}", n % 4);
-        let event = push(&format!("n{n}"), &"F".repeat(3000)).key(&key).deferred();
-        let told = session.push(event.coalesce("data", data.clone())).await;
-        if told["result"]["accepted"] == json!(true) {
-            kept.push(format!("n{n}"));
-        } else {
+    let end = Instant::now() + PATIENCE;
+    for n in 0..24 {
+        let event = push(&format!("n{n}"), &"F".repeat(3000)).key(&format!("k{}", n % 4)).deferred();
+        let event = event.coalesce("data", data.clone());
+        loop {
+            let told = session.push(event.clone()).await;
+            if told["result"]["accepted"] == json!(true) {
+                break;
+            }
             assert_eq!(refusal(&told)["refusal"], json!("unavailable"), "{told}");
-            refused = Some(n);
+            assert!(Instant::now() < end, "there is no room for notice {n}");
+            sleep(Duration::from_millis(50)).await;
         }
     }
-    // One render is never answered; the others were, so that there was room again.
-    assert!(kept.len() >= 15, "{} of 40 were taken, {refused:?} was not", kept.len());
-    settles(&session).await;
+    is_asked(&session.producer, 2).await;
     session.host.is_given("RENDERED").await;
-    let asked = renders(&session.producer);
-    assert!(asked.len() > 1, "{}", asked.len());
 }
 
 #[tokio::test]
@@ -175,4 +177,42 @@ async fn a_half_close_during_a_render_leaves_the_fallback() {
         again.host.is_given("FALLBACK").await;
         assert_eq!(renders(&again.producer), Vec::<Value>::new());
     }
+}
+
+/// Past `max_subjects` nothing is refused for that: the fallback is appended.
+#[tokio::test]
+async fn without_a_slot_a_notice_is_told_as_its_fallback() {
+    let coalesce = "quiet_ms = 60000\nmax_hold_ms = 600000\nmax_subjects = 2";
+    let mut world = World::new().await.table("coalesce", coalesce).start().await;
+    let session = world.session().await;
+    tells(&session, push("a1", "A").key("a").deferred().initial(), "first").await;
+    tells(&session, push("b1", "B").key("b").deferred().initial(), "first").await;
+    tells(&session, push("c1", "C1").key("c").deferred().initial(), "appended").await;
+    tells(&session, push("c2", "C2").key("c").deferred().initial(), "appended").await;
+    tells(&session, push("a2", "A").key("a").deferred(), "replaced").await;
+    settles(&session).await;
+    session.host.until(0, "the batch of a", |said| said.str().contains("\"a2\"")).await;
+    session.host.until(0, "the batch of b", |said| said.str().contains("\"b1\"")).await;
+    let mut given = session.host.given();
+    given.sort();
+    assert_eq!(given, ["C1", "C2", "RENDERED", "RENDERED"]);
+    assert_eq!(renders(&session.producer).len(), 2);
+}
+
+/// Contract 8.8: joining adds no load.
+#[tokio::test]
+async fn a_notice_that_joins_takes_no_token_and_one_that_opens_a_batch_does() {
+    let mut world = World::new().await.table("limits", "rate_per_s = 0.001\nburst = 2").start().await;
+    let session = world.session().await;
+    tells(&session, push("a1", "A").key("a").deferred().initial(), "first").await;
+    for n in 2..10 {
+        tells(&session, push(&format!("a{n}"), "A").key("a").deferred(), "replaced").await;
+    }
+    tells(&session, push("b1", "B").key("b").initial(), "first").await;
+    tells(&session, push("b2", "B").key("b").deferred(), "replaced").await;
+    let refused = session.push(push("c1", "C").key("c").deferred()).await;
+    assert_eq!(refusal(&refused)["refusal"], json!("unavailable"), "{refused}");
+    tells(&session, push("a10", "A").key("a").deferred(), "replaced").await;
+    session.assemble().await;
+    is_asked(&session.producer, 2).await;
 }

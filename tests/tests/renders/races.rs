@@ -3,7 +3,7 @@
 use mcpl_tests::{Reply, push};
 use serde_json::{Value, json};
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 #[tokio::test]
 async fn a_plain_event_during_a_render_takes_the_place_of_all_of_it() {
@@ -67,7 +67,7 @@ async fn a_plain_event_or_a_withdrawal_displaces_what_was_rendered() {
         tells(&session, notice("n2", "FALLBACK 2"), "first").await;
         if withdrawn {
             tells(&session, push("w", "DELETED").key("k").retract(), "retracted").await;
-            assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+            nothing_is_left(&world).await;
             settles(&session).await;
             assert_eq!(session.host.given(), ["ONE"]);
         } else {
@@ -88,7 +88,7 @@ async fn authority_that_lapses_during_a_render_drops_the_batch() {
     session.producer.send(answer(&render, &says("ONE"))).await;
     settles(&session).await;
     assert_eq!(session.host.given(), Vec::<String>::new());
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new(), "it is over");
+    nothing_is_left(&world).await;
 }
 
 #[tokio::test]
@@ -99,7 +99,7 @@ async fn a_batch_whose_authority_is_gone_is_not_rendered() {
     settles(&session).await;
     assert_eq!(renders(&session.producer), Vec::<Value>::new());
     assert_eq!(session.host.given(), Vec::<String>::new());
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new(), "it is over");
+    nothing_is_left(&world).await;
 }
 
 /// A retry of a notice is a retry, whatever became of its batch.

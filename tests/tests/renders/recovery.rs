@@ -4,14 +4,14 @@ use mcpl_tests::{Render, Reply, Session, World, push};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
 
 /// Nothing of a subject is given, asked or kept any more.
 async fn is_over(world: &World, session: &Session, given: &[&str], asked: usize) {
     settles(session).await;
     assert_eq!(session.host.given(), given);
     assert_eq!(renders(&session.producer).len(), asked);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(world).await;
 }
 
 #[tokio::test]
@@ -96,7 +96,7 @@ async fn after_a_kill_nothing_is_left_of_what_was_rendered_empty() {
     let (mut world, session, render) = asked().await;
     session.producer.send(answer(&render, r#""result":{"content":[]}"#)).await;
     session.sync().await;
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
     world.restart().await;
     drop(session);
     let again = world.session().await;
@@ -149,7 +149,7 @@ async fn while_the_program_ends_batches_are_rendered_and_given() {
     session.host.ended().await;
     assert_eq!(world.program().exit().await.code(), Some(0));
     assert_eq!(session.host.given(), ["RENDERED", "SLOW"]);
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// Nobody answers: the drain ends with the fallback.
@@ -165,7 +165,7 @@ async fn while_the_program_ends_an_unanswered_render_leaves_the_fallback() {
     session.host.is_given("FALLBACK").await;
     session.host.ended().await;
     assert_eq!(world.program().exit().await.code(), Some(0));
-    assert_eq!(world.listed(&[]).await, Vec::<Value>::new());
+    nothing_is_left(&world).await;
 }
 
 /// It is not worth the whole drain, and not lost either.
