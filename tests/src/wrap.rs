@@ -39,6 +39,19 @@ impl Wrap {
         Self::around(folder, program)
     }
 
+    /// Wraps the scripted producer, with these lines in `[[producer]]`.
+    pub fn configured(lines: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = folder.path().join("sidecar.toml");
+        std::fs::write(&file, format!("[[producer]]\nname = \"main\"\n{lines}\n"))
+            .expect("a folder to write in");
+        let mut command = Self::bare(folder.path());
+        command.args(["wrap", "--name", "main", "--config"]).arg(file).arg("--");
+        command.arg(peer_binary("scripted_producer"));
+        let program = Program::start(&mut command, &folder.path().join("stderr.log"));
+        Self::around(folder, program)
+    }
+
     /// Wraps this command; the caller sees to stderr and the state folder.
     pub fn command_with<S: AsRef<OsStr>>(
         argv: impl IntoIterator<Item = S>,
@@ -52,10 +65,16 @@ impl Wrap {
     }
 
     fn prepare<S: AsRef<OsStr>>(folder: &Path, argv: impl IntoIterator<Item = S>) -> Command {
+        let mut command = Self::bare(folder);
+        command.args(["wrap", "--"]).args(argv);
+        command
+    }
+
+    fn bare(folder: &Path) -> Command {
         let mut command = Command::new(sidecar_binary());
         clean_environment(&mut command, folder);
         command.env("PRODUCER", peer_binary("scripted_producer"));
-        command.args(["wrap", "--"]).args(argv).stdin(Stdio::piped()).stdout(Stdio::piped());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
     }
 

@@ -150,7 +150,7 @@ impl fmt::Display for Observed {
         let Self { tally, load } = self;
         write!(
             f,
-            "{} accepted here, {} delivered, {} folded, {} refused ({} over a rate), {} times paced, {} expired, \
+            "{} accepted, {} delivered, {} folded, {} refused ({} over a rate), {} times paced, {} expired, \
              {} held",
             tally.outcomes.total() + tally.stored,
             tally.delivered,

@@ -74,7 +74,7 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
     for key in ["drain_ms", "producer.presets", "producer.subjects", "producer.host.shim"] {
         assert!(read(&only(key, "1")).unwrap_err().to_string().contains("unknown key"), "{key}");
     }
-    assert!(read(&format!("{LEAST}coalesce.mode = \"observe\"")).is_err());
+    assert!(read(&format!("{LEAST}coalesce.mode = \"observed\"")).is_err());
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn each_kind_of_error_has_its_words() {
         ),
         (
             "coalesce.mode = 1",
-            "5:17: `producer.coalesce.mode` must be a string, not an integer; hint: write one of \"auto\", \"always\", \"off\"",
+            "5:17: `producer.coalesce.mode` must be a string, not an integer; hint: write one of \"auto\", \"always\", \"off\", \"observe\"",
         ),
         (
             "coalesce.urgent_tags = 'x'",
@@ -145,7 +145,7 @@ fn each_kind_of_error_has_its_words() {
         ),
         (
             "coalesce.mode = '${SECRET}'",
-            "5:17: `producer.coalesce.mode` cannot be \"${SECRET}\"; hint: write one of \"auto\", \"always\", \"off\"",
+            "5:17: `producer.coalesce.mode` cannot be \"${SECRET}\"; hint: write one of \"auto\", \"always\", \"off\", \"observe\"",
         ),
         (
             "host.policy_wait_ms = -1",

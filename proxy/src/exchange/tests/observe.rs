@@ -112,7 +112,7 @@ fn hosts_answer(line: &str) -> Option<String> {
                 let id = std::str::from_utf8(raw::member(message, "messageId").unwrap()).unwrap();
                 let takes = ours || !id.contains("bad");
                 let comma = if results.is_empty() { "" } else { "," };
-                write!(results, r#"{comma}{{"messageId":{id},"accepted":{}}}"#, takes).unwrap();
+                write!(results, r#"{comma}{{"messageId":{id},"accepted":{takes}}}"#).unwrap();
             }
             format!(r#""result":{{"results":[{results}]}}"#)
         }
