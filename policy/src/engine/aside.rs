@@ -172,7 +172,8 @@ impl Engine {
         if let Some(work) = self.works.get_mut(key) {
             work.stage = Stage::Held;
             if let Some(subject) = id.and_then(|id| self.subjects.get_mut(id)) {
-                subject.seat(key, &work.role);
+                subject.unseat(key);
+                subject.seat(key, work);
             }
         }
         if let Some(channel) = channel {

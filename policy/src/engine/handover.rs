@@ -6,21 +6,18 @@ use super::out::Out;
 use super::output::{Fate, Output};
 use super::subject::{Subject, SubjectKey};
 use super::timer::Timer;
-use super::work::{Stage, Work, WorkKey};
+use super::work::{Role, Stage, Work, WorkKey};
 use crate::admission::Standing;
 
 impl Engine {
     /// What waited first for an answer of its subject may be tried again, if none is out; the next one goes
     /// when that one has gone, or cannot.
     pub(super) fn unblock(&mut self, id: SubjectKey) {
-        let works = &self.works;
-        let Some(subject) = self.subjects.get_mut(id) else { return };
-        // A batch is rendered after what was rendered before it (contract 6.5).
-        let rendered = !subject.rendered.is_empty();
-        let may = |key: WorkKey| !rendered || works.get(key).is_none_or(|work| !work.is_pending());
-        if subject.blocking.is_none()
-            && let Some((place, key)) =
-                subject.behind.iter().map(|(&at, &key)| (at, key)).find(|at| may(at.1))
+        let Some(subject) = self.subjects.get(id) else { return };
+        let may = |key: WorkKey| self.works.get(key).is_none_or(|work| !self.is_behind(subject, work));
+        let next = subject.behind.iter().map(|(&at, &key)| (at, key)).find(|at| may(at.1));
+        if let Some((place, key)) = next
+            && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.behind.remove(&place);
             self.make_ready(key);
@@ -133,10 +130,7 @@ impl Engine {
     /// What keeps a piece of work back that has a reason to go.
     pub(super) fn hindrance(&self, work: &Work) -> Option<Stage> {
         let subject = work.subject.and_then(|id| self.subjects.get(id));
-        let waits = |subject: &Subject| {
-            subject.blocking.is_some() || (work.is_pending() && !subject.rendered.is_empty())
-        };
-        if subject.is_some_and(waits) || !self.is_first_of_queue(work) {
+        if subject.is_some_and(|subject| self.is_behind(subject, work)) || !self.is_first_of_queue(work) {
             return Some(Stage::Behind);
         }
         if work.not_before_ms > self.now.mono_ms {
@@ -152,7 +146,27 @@ impl Engine {
             Standing::Unknown => waited,
             Standing::Closed | Standing::Forbidden(_) => false,
         };
-        (work.stuck || !admissible || self.is_behind_doubt(work)).then_some(Stage::Parked)
+        (work.stuck || !admissible).then_some(Stage::Parked)
+    }
+
+    /// Whether something of its own subject goes before it: what is out (contract 7.4), what was rendered before a
+    /// batch (6.5), and what nothing replaces and came earlier (6.4): that would be told last else, and be taken for
+    /// the newest. A write-through is not kept waiting for that.
+    fn is_behind(&self, subject: &Subject, work: &Work) -> bool {
+        let earlier = |key: &WorkKey| {
+            self.works.get(*key).is_some_and(|other| {
+                let waits = match other.stage {
+                    Stage::Ready | Stage::Waiting | Stage::Behind => true,
+                    Stage::Parked => other.doubtful && subject.is_named(),
+                    Stage::Held | Stage::Aside { .. } | Stage::Rendering(_) | Stage::Out(_) => false,
+                };
+                waits && other.arrived < work.arrived
+            })
+        };
+        subject.blocking.is_some()
+            || (work.is_pending() && !subject.rendered.is_empty())
+            || (work.role == Role::Rendered && subject.rendered.iter().any(earlier))
+            || (!work.forced && work.through.is_none() && subject.fixed.iter().any(earlier))
     }
 
     pub(super) fn hinder(&mut self, key: WorkKey, stage: Stage) {

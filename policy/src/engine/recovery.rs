@@ -319,6 +319,7 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works -= 1;
+            subject.unseat(key);
             subject.out += 1;
             subject.blocking = Some(number);
             self.subjects.settle(id);

@@ -15,7 +15,18 @@ impl Engine {
         if work.stage != Stage::Held {
             return;
         }
-        let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, work.place));
+        let (arrived, subject) = (work.arrived, work.subject.and_then(|id| self.subjects.get(id)));
+        let mut earlier =
+            work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, work.place));
+        if work.channel().is_none() {
+            // What nothing replaces goes before what came after it of its subject (contract 6.4).
+            let held = |key: &&WorkKey| {
+                self.works
+                    .get(**key)
+                    .is_some_and(|other| other.stage == Stage::Held && other.arrived < arrived)
+            };
+            earlier.extend(subject.into_iter().flat_map(|subject| &subject.fixed).filter(held));
+        }
         for key in earlier.into_iter().chain([key]) {
             self.unlist(key);
             self.make_ready(key);

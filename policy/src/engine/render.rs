@@ -126,7 +126,7 @@ impl Engine {
         self.held_bytes = self.held_bytes - bytes + work.bytes();
         if let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id)) {
             subject.unseat(key);
-            subject.seat(key, &Role::Rendered);
+            subject.seat(key, work);
         }
         self.touch(key);
     }

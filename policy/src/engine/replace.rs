@@ -81,7 +81,7 @@ impl Engine {
         self.held_bytes = self.held_bytes - bytes + work.bytes();
         if let Some(subject) = subject.and_then(|id| self.subjects.get_mut(id)) {
             subject.unseat(key);
-            subject.seat(key, &work.role);
+            subject.seat(key, work);
         }
         self.list(key);
         self.close(&before, &Fate::Replaced);

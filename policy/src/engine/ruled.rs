@@ -126,16 +126,6 @@ impl Engine {
         work.subject.and_then(|id| self.subjects.get(id)).is_some_and(Subject::is_named)
     }
 
-    /// An earlier version is in doubt and may not be sent again yet: it goes first, for it would be told last.
-    pub(super) fn is_behind_doubt(&self, work: &Work) -> bool {
-        let Some(subject) = work.subject.and_then(|id| self.subjects.get(id)) else { return false };
-        let before = |other: &Work| other.subject == work.subject && other.arrived < work.arrived;
-        let waits = |other: &Work| {
-            other.doubtful && matches!(other.stage, Stage::Parked | Stage::Waiting) && before(other)
-        };
-        subject.works > 1 && subject.is_named() && self.works.values().any(waits)
-    }
-
     /// A version of a subject is out, or has ended: what waited for its admission may go.
     pub(super) fn wake(&mut self, id: SubjectKey) {
         if self.subjects.get(id).is_some_and(|subject| subject.works > 0 && subject.is_named()) {

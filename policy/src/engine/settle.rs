@@ -258,6 +258,11 @@ impl Engine {
         }
         self.queue(out.work);
         if fixed {
+            if let Some(work) = self.works.get(out.work)
+                && let Some(subject) = work.subject.and_then(|id| self.subjects.get_mut(id))
+            {
+                subject.seat(out.work, work);
+            }
             self.make_ready(out.work);
         } else {
             self.put_back(out.work, true);

@@ -23,8 +23,8 @@ impl Engine {
             && let Some(subject) = self.subjects.get_mut(id)
         {
             subject.works += 1;
-            if let Some(work) = self.works.get(key).filter(|work| work.is_replaceable()) {
-                subject.seat(key, &work.role);
+            if let Some(work) = self.works.get(key) {
+                subject.seat(key, work);
             }
             self.subjects.settle(id);
         }

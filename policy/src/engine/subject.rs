@@ -9,7 +9,7 @@ use lru::LruCache;
 use mcpl_codec::{DigestKey, Event, Lane, Scope, digest};
 use slotmap::{SlotMap, new_key_type};
 
-use super::work::{Role, WorkKey};
+use super::work::{Role, Work, WorkKey};
 use crate::journal::{HistoryRow, SubjectRow};
 
 new_key_type! {
@@ -41,6 +41,8 @@ pub(super) struct Subject {
     /// What is unread of batches that are rendered or being rendered: before the occupant, and displaced by all
     /// but notices (contract 6.5). Mostly none; one more only for each 25 s that a forward is out unanswered.
     pub(super) rendered: Vec<WorkKey>,
+    /// What is unread and nothing replaces: told in the order of its arrival, before what came after it. Mostly none.
+    pub(super) fixed: Vec<WorkKey>,
     /// How much is unread or in doubt, the occupant included.
     pub(super) works: u32,
     /// What has a reason to go and waits for the answer to `blocking`.
@@ -55,12 +57,14 @@ impl Subject {
         if self.out > 0 { History::Some } else { self.history }
     }
 
-    /// `key` is unread, and a newer occurrence may replace it.
-    pub(super) fn seat(&mut self, key: WorkKey, role: &Role) {
-        match role {
+    /// `key` is unread.
+    pub(super) fn seat(&mut self, key: WorkKey, work: &Work) {
+        match work.role {
+            Role::Stored => {}
+            _ if work.doubtful => self.fixed.push(key),
             Role::Plain | Role::Pending(_) => self.occupant = Some(key),
             Role::Rendered => self.rendered.push(key),
-            Role::Fixed | Role::Stored => {}
+            Role::Fixed => self.fixed.push(key),
         }
     }
 
@@ -70,6 +74,7 @@ impl Subject {
             self.occupant = None;
         }
         self.rendered.retain(|&other| other != key);
+        self.fixed.retain(|&other| other != key);
     }
 
     /// It lives in a scope of the operator's (contract 13.1).
@@ -174,6 +179,7 @@ impl Subjects {
             out: 0,
             occupant: None,
             rendered: Vec::new(),
+            fixed: Vec::new(),
             works: 0,
             behind: BTreeMap::new(),
             touched: false,

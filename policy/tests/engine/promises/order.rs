@@ -286,3 +286,51 @@ fn an_event_that_does_not_pass_releases_nothing_of_its_scope() {
     assert_eq!(rig.send(&Draft::message("q", "chan-a")), Answered::Passed);
     assert_eq!(rig.told, ["held", "pass"]);
 }
+
+#[test]
+fn a_deletion_notice_that_waits_is_not_passed_by_what_its_subject_became_since() {
+    let mut rig = Rig::open(Settings::default());
+    rig.send(&Draft::push("old", "fs-a").key("k"));
+    rig.feed(Input::Flush);
+    rig.deliver("old");
+    rig.send(&Draft::push("gone", "fs-a").key("k").retract());
+    rig.feed(Input::Flush);
+    rig.reply("gone", &Say::Unavailable(Some(60_000)));
+    rig.send(&Draft::push("new", "fs-a").key("k").tags(&["chat:addressed"]));
+    rig.feed(Input::Flush);
+    assert_eq!(rig.told, ["old", "gone"]);
+    rig.wait(60_000);
+    assert_eq!(rig.told, ["old", "gone", "gone"]);
+    rig.deliver("gone");
+    assert_eq!(rig.told, ["old", "gone", "gone", "new"], "the last word is the newest");
+}
+
+#[test]
+fn a_held_deletion_notice_goes_before_the_urgent_create_that_came_after_it() {
+    let mut rig = Rig::open(Settings::default());
+    rig.send(&Draft::push("old", "fs-a").key("k"));
+    rig.feed(Input::Flush);
+    rig.deliver("old");
+    rig.send(&Draft::push("gone", "fs-a").key("k").retract());
+    rig.send(&Draft::push("new", "fs-a").key("k").tags(&["chat:addressed"]));
+    assert_eq!(rig.told, ["old", "gone"]);
+    rig.deliver("gone");
+    assert_eq!(rig.told, ["old", "gone", "new"]);
+}
+
+#[test]
+fn what_is_sent_again_after_doubt_and_waits_is_not_passed_by_a_newer_version() {
+    let mut rig = Rig::open(Settings::default());
+    rig.send(&Draft::push("first", "fs-a").key("k"));
+    rig.feed(Input::Flush);
+    rig.write("first");
+    rig.end();
+    rig.begin_open(legacy(Dedup::Push));
+    rig.reply("first", &Say::Unavailable(Some(60_000)));
+    rig.send(&Draft::push("second", "fs-a").key("k"));
+    rig.feed(Input::Flush);
+    assert_eq!(rig.told, ["first", "first"]);
+    rig.wait(60_000);
+    rig.deliver("first");
+    assert_eq!(rig.told, ["first", "first", "first", "second"]);
+}

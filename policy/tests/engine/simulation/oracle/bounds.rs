@@ -46,6 +46,7 @@ impl Oracle {
                 || one.stuck
                 || one.not_before_ms > self.now_ms
                 || self.is_behind(&one.subject)
+                || self.waits_for_earlier(at)
                 || self.is_unsure(&one.subject);
             let due = (one.changed_ms + coalesce.quiet_ms).min(one.first_ms + coalesce.max_hold_ms);
             // What came of a batch goes at once.
@@ -71,6 +72,17 @@ impl Oracle {
     /// Whether a write-through of the subject waits for its verdict.
     pub(super) fn is_unsure(&self, subject: &str) -> bool {
         self.all.iter().any(|one| one.subject == subject && matches!(one.state, State::Pending(_)))
+    }
+
+    /// Whether something of its subject came before it, is unread, and waits for a time: one subject is told in
+    /// the order of its arrival (contract 6.4).
+    pub(super) fn waits_for_earlier(&self, at: usize) -> bool {
+        let one = &self.all[at];
+        self.all[..at].iter().any(|other| {
+            let unread =
+                other.subject == one.subject && other.state == State::Accepted && other.out.is_none();
+            unread && (other.not_before_ms > self.now_ms || (other.sent.is_some() && other.stuck))
+        })
     }
 
     /// At the end, with a host that takes everything: nothing is left.

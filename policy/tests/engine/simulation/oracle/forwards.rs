@@ -93,6 +93,13 @@ impl Oracle {
     /// its own, has gone before (contract 7.1a).
     fn in_order(&self, at: usize, session: &Session) {
         let one = &self.all[at];
+        let ordered = !self.tight && session.host.stance == Stance::Over && one.state == State::Accepted;
+        let last_word = ordered && self.all[at + 1..].iter().all(|newer| newer.subject != one.subject);
+        assert!(
+            !(last_word && self.waits_for_earlier(at)),
+            "{} goes before what waits of its subject and came earlier",
+            one.draft.id
+        );
         let Some(channel) = one.draft.told_in() else { return };
         if self.tight || !session.open || session.host.stance != Stance::Over || one.place == 0 {
             return;
@@ -108,6 +115,7 @@ impl Oracle {
             let hindered = started
                 || other.stuck
                 || other.not_before_ms > self.now_ms
+                || self.waits_for_earlier(*at)
                 || other.expires_ms.is_some_and(|at| at <= self.wall_ms)
                 || !self.subject(other).out.is_empty()
                 || self.is_unsure(&other.subject);
