@@ -15,7 +15,7 @@ use mcpl_policy::{Engine, Input, Now, Settings};
 use super::{Cargo, Deed, Exchange, Side, Tally, Terms};
 use crate::config::Shims;
 
-/// What would have been done; see the [module](self). It outlives sessions as an engine does, not the process.
+/// What the sidecar would have done with the same messages (contract 13.4). It outlives sessions as an engine does, not the process.
 #[derive(Debug)]
 pub struct Shadow {
     engine: Engine,
