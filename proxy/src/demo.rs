@@ -1,11 +1,12 @@
-//! The demonstration: one script, played over a plain pipe and through the real binding, side by side
-//! (contract 1).
+//! The demonstration: two scripts, each played over a plain pipe and through the real binding, side by side
+//! (contract 1). The first act's producer follows the drafts, the second's does as released ones do (13.1).
 //!
 //! Producer and host are small peers of this process; what lies between them the second time is the same
 //! [`Binding`](crate::binding::Binding) that `run` and `wrap` serve with. Steps follow each other by answers,
 //! not by times, so every run shows the same.
 
 mod answer;
+mod discord;
 mod host;
 mod peer;
 mod producer;
@@ -28,14 +29,12 @@ use crate::cli::{exit, out};
 /// It takes well under a second; past this something is wrong.
 const LONGEST: Duration = Duration::from_secs(9);
 
-/// Plays the script twice and prints what came of it on stdout; exit code 0, or 70 with the reason on stderr.
+/// Plays both acts twice and prints what came of it on stdout; exit code 0, or 70 with the reason on stderr.
 pub fn run() -> ExitCode {
-    let script = script::script();
     let paint = Paint { on: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() };
-    let shown = both(&script).map_err(|mishap| mishap.to_string()).and_then(|(without, with)| {
-        let text = table::table(&script, &without, &with, paint);
-        out::print(&text).map_err(|why| format!("stdout cannot be written: {why}"))
-    });
+    let shown = show(paint)
+        .map_err(|mishap| mishap.to_string())
+        .and_then(|text| out::print(&text).map_err(|why| format!("stdout cannot be written: {why}")));
     match shown {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -45,10 +44,20 @@ pub fn run() -> ExitCode {
     }
 }
 
+/// Both acts as text.
+fn show(paint: Paint) -> Result<String, Mishap> {
+    let (first, second) = (script::drafts(), discord::act());
+    let (without, with) = both(&first)?;
+    let mut text = table::table(&first.scenes, &without, &with, paint);
+    let (without, with) = both(&second)?;
+    text.push_str(&table::second(&second.scenes, &without, &with, paint));
+    Ok(text)
+}
+
 /// The two performances: without the sidecar, and with it.
-fn both(script: &[script::Scene]) -> Result<(Played, Played), Mishap> {
+fn both(act: &script::Act) -> Result<(Played, Played), Mishap> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    let play = async { Ok((stage::without(script).await?, stage::with(script).await?)) };
+    let play = async { Ok((stage::without(act).await?, stage::with(act).await?)) };
     LocalSet::new().block_on(&runtime, async {
         tokio::time::timeout(LONGEST, play).await.unwrap_or(Err(Mishap::Late(LONGEST)))
     })

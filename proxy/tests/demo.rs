@@ -34,6 +34,9 @@ fn it_needs_nothing_and_shows_fewer_events_and_no_loss() {
     assert_eq!(counts(&text, "refusals in English only"), (5, 0));
     assert_eq!(counts(&text, "refusals with fields that a program can act on"), (0, 11));
     assert_eq!(counts(&text, "events lost to a passing failure of the host"), (2, 0));
+    assert_eq!(counts(&text, "events discord-mcpl sent"), (7, 7));
+    assert_eq!(counts(&text, "events the model was shown"), (6, 3));
+    assert_eq!(counts(&text, "edits the host dropped as duplicates"), (1, 0));
     assert!(!text.contains('\u{1b}'), "a pipe gets no colour");
     assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
     assert_eq!(demo().stdout, first.stdout, "every run shows the same");

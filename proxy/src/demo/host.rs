@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use tokio::sync::watch;
 
 use super::peer::{Mind, Reply};
-use super::script::{DECLARED, DISABLED, UNLUCKY};
+use super::script::{DISABLED, Event, UNLUCKY};
 
 /// One event that was put before the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,17 +19,27 @@ pub(super) struct Given {
     pub(super) text: String,
 }
 
+impl Given {
+    /// It is `event`. The second content under one `eventId` comes with a digest behind it (contract 13.1).
+    pub(super) fn is(&self, event: &Event) -> bool {
+        let id = self.id.split_once('~').map_or(&*self.id, |(id, _)| id);
+        id == event.id && self.text == event.text
+    }
+}
+
 /// The host, with its book of what it was given.
 pub(super) struct Host {
     book: watch::Sender<Vec<Given>>,
+    declared: &'static [&'static str],
     seen: HashSet<String>,
     failed: HashSet<String>,
 }
 
 impl Host {
-    pub(super) fn new() -> (Self, watch::Receiver<Vec<Given>>) {
+    /// A host that knows the feature sets in `declared`.
+    pub(super) fn new(declared: &'static [&'static str]) -> (Self, watch::Receiver<Vec<Given>>) {
         let (book, read) = watch::channel(Vec::new());
-        (Self { book, seen: HashSet::new(), failed: HashSet::new() }, read)
+        (Self { book, declared, seen: HashSet::new(), failed: HashSet::new() }, read)
     }
 
     /// What it says of itself. Nothing of coalescing, nothing of structured refusals.
@@ -42,16 +52,17 @@ impl Host {
     }
 
     /// Its policy, told as hosts of that time do: by a notification of names.
-    pub(super) fn policy() -> Value {
-        let enabled: Vec<&str> = DECLARED.into_iter().filter(|name| *name != DISABLED).collect();
-        json!({"enabled": enabled, "disabled": [DISABLED]})
+    pub(super) fn policy(declared: &[&str]) -> Value {
+        let (disabled, enabled): (Vec<&str>, Vec<&str>) =
+            declared.iter().partition(|name| **name == DISABLED);
+        json!({"enabled": enabled, "disabled": disabled})
     }
 
     fn push(&mut self, params: &Value) -> Reply {
         let set = params["featureSet"].as_str().unwrap_or("undefined");
         let id = params["eventId"].as_str().unwrap_or("undefined");
         let refused = |reason: String| Reply::Result(json!({"accepted": false, "reason": reason}));
-        let reply = if !DECLARED.contains(&set) {
+        let reply = if !self.declared.contains(&set) {
             refused(format!("Unknown feature set: {set}"))
         } else if set == DISABLED {
             refused(format!("Feature set not enabled: {set}"))

@@ -4,14 +4,26 @@ use serde_json::{Value, json};
 
 /// The channel that is registered with the host.
 pub(super) const CHANNEL: &str = "alerts";
-/// The feature sets the producer declares.
-pub(super) const DECLARED: [&str; 5] = ["chat", "battery", "heartbeat", "reminders", "reactions"];
+/// The feature sets of the first act's producer.
+const DECLARED: &[&str] = &["chat", "battery", "heartbeat", "reminders", "reactions"];
 /// The one of them that the host does not enable.
 pub(super) const DISABLED: &str = "reactions";
 /// Events for which the host's storage fails once.
 pub(super) const UNLUCKY: [&str; 2] = ["reminder-1", "battery-5"];
 
 const NOON: &str = "2026-03-01T12:00:00Z";
+
+/// A script, and who plays it.
+#[derive(Debug)]
+pub(super) struct Act {
+    pub(super) scenes: Vec<Scene>,
+    /// What the sidecar runs under.
+    pub(super) settings: &'static str,
+    /// The feature sets the producer declares.
+    pub(super) declared: &'static [&'static str],
+    /// The producer does as released ones do: it lists its feature sets in an array, and sends nothing twice.
+    pub(super) released: bool,
+}
 
 /// A part of the script, shown under a title of its own.
 #[derive(Debug)]
@@ -52,7 +64,7 @@ enum Lane {
 
 /// What the event says of its subject, to a host that understands it.
 #[derive(Clone, Debug)]
-enum Coalesce {
+pub(super) enum Coalesce {
     /// The first of its subject.
     First(String),
     /// A newer state of it.
@@ -62,7 +74,13 @@ enum Coalesce {
 }
 
 impl Event {
-    fn push(
+    /// The same id with the same content.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        self.id == other.id && self.text == other.text
+    }
+
+    /// An event on the push lane. Of its subject only a host hears that understands it.
+    pub(super) fn push(
         feature_set: &'static str,
         id: &str,
         label: &str,
@@ -103,8 +121,12 @@ impl Coalesce {
     }
 }
 
-/// The whole script.
-pub(super) fn script() -> Vec<Scene> {
+/// The first act: a producer that follows the drafts.
+pub(super) fn drafts() -> Act {
+    Act { scenes: script(), settings: include_str!("demo.toml"), declared: DECLARED, released: false }
+}
+
+fn script() -> Vec<Scene> {
     vec![
         Scene {
             title: "A chat: messages are edited and deleted, before and after the model read them",

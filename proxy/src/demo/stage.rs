@@ -14,7 +14,7 @@ use tokio::sync::{mpsc, watch};
 use super::host::{Given, Host};
 use super::peer;
 use super::producer::Producer;
-use super::script::{Event, Scene, Step};
+use super::script::{Act, Event, Step};
 use crate::binding::{Binding, Entrance, Ground};
 use crate::config::{self, Purpose};
 use crate::exchange::Tally;
@@ -24,7 +24,6 @@ use crate::transport::Connection;
 /// The producer sends again what it may, where it is told a time up to this.
 const PATIENCE_MS: u64 = 1_000;
 const PIPE_BYTES: usize = 64 * 1024;
-const SETTINGS: &str = include_str!("demo.toml");
 
 /// Why the demonstration could not be given.
 #[derive(Debug, thiserror::Error)]
@@ -77,17 +76,17 @@ pub(super) struct Played {
 }
 
 /// Producer and host on the two ends of one pipe.
-pub(super) async fn without(script: &[Scene]) -> Result<Played, Mishap> {
+pub(super) async fn without(act: &Act) -> Result<Played, Mishap> {
     let (host, producer) = duplex(PIPE_BYTES);
-    play(script, host, producer).await
+    play(act, host, producer).await
 }
 
 /// The sidecar between them: the producer behind a loopback socket, the host on a pipe.
-pub(super) async fn with(script: &[Scene]) -> Result<Played, Mishap> {
+pub(super) async fn with(act: &Act) -> Result<Played, Mishap> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = listener.local_addr()?.port().to_string();
     let env = |name: &str| (name == "PORT").then(|| port.clone());
-    let config = config::parse(Purpose::Run, Path::new("demo.toml"), SETTINGS, &env)?.config;
+    let config = config::parse(Purpose::Run, Path::new("demo.toml"), act.settings, &env)?.config;
     let (host, hosts_end) = duplex(PIPE_BYTES);
     let (reader, writer) = tokio::io::split(hosts_end);
     let entrance = Entrance::Now(Connection::new(reader, writer, "demo".to_owned()));
@@ -103,31 +102,35 @@ pub(super) async fn with(script: &[Scene]) -> Result<Played, Mishap> {
     };
     let sidecar = tokio::task::spawn_local(Binding::open(producer, entrance, heard, ground)?.serve());
     let (stream, _) = listener.accept().await?;
-    let mut played = play(script, host, stream).await?;
+    let mut played = play(act, host, stream).await?;
     let outcome = sidecar.await?;
     drop(orders);
     played.tally = Some(outcome.tally);
     Ok(played)
 }
 
-async fn play<H, P>(script: &[Scene], host: H, producer: P) -> Result<Played, Mishap>
+async fn play<H, P>(act: &Act, host: H, producer: P) -> Result<Played, Mishap>
 where
     H: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     P: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
-    let (mind, book) = Host::new();
+    let (mind, book) = Host::new(act.declared);
     let (host, host_task) = peer::start(host, mind);
     let coalesced = Rc::new(Cell::new(false));
-    let (producer, producer_task) = peer::start(producer, Producer { coalesced: Rc::clone(&coalesced) });
+    let (producer, producer_task) = peer::start(
+        producer,
+        Producer { coalesced: Rc::clone(&coalesced), declared: act.declared, listed: act.released },
+    );
 
     host.ask("initialize", Host::greeting()).await?;
     host.tell("notifications/initialized", json!({})).await?;
-    host.tell("featureSets/update", Host::policy()).await?;
+    host.tell("featureSets/update", Host::policy(act.declared)).await?;
     producer.ask("channels/register", Producer::channels()).await?;
 
-    let mut stage = Stage { host, producer, coalesced, book, read: 0, owed: Vec::new() };
+    let mut stage =
+        Stage { host, producer, coalesced, book, read: 0, owed: Vec::new(), patient: !act.released };
     let mut played = Played::default();
-    for scene in script {
+    for scene in &act.scenes {
         let mut records = Vec::new();
         for step in &scene.steps {
             records.push(stage.step(step).await?);
@@ -149,14 +152,16 @@ struct Stage {
     book: watch::Receiver<Vec<Given>>,
     /// Entries of the book that were counted for a turn.
     read: usize,
+    /// The producer sends again what it is told to.
+    patient: bool,
     /// Accepted, and as far as the producer knows still to be told.
-    owed: Vec<String>,
+    owed: Vec<Event>,
 }
 
 impl Stage {
     async fn step(&mut self, step: &Step) -> Result<Record, Mishap> {
         Ok(match step {
-            Step::Send(event) => Record::Sent(self.send(event, true).await?),
+            Step::Send(event) => Record::Sent(self.send(event, self.patient).await?),
             Step::Flood(label, events) => {
                 let mut all = Vec::new();
                 for event in events {
@@ -189,11 +194,11 @@ impl Stage {
     fn owe(&mut self, event: &Event, answer: &Value) {
         let coalesce = super::answer::coalesce(answer);
         if let Some(prior) = coalesce["priorEventId"].as_str() {
-            self.owed.retain(|owed| owed != prior);
+            self.owed.retain(|owed| owed.id != prior);
         }
         let tells_nothing = matches!(coalesce["outcome"].as_str(), Some("retracted" | "consumed"));
         if super::answer::is_accepted(answer) && !tells_nothing {
-            self.owed.push(event.id.clone());
+            self.owed.push(event.clone());
         }
     }
 
@@ -201,8 +206,8 @@ impl Stage {
     async fn turn(&mut self) -> Result<usize, Mishap> {
         self.host.ask("context/beforeInference", json!({"conversationId": "demo"})).await?;
         let owed = std::mem::take(&mut self.owed);
-        let has = |book: &Vec<Given>, id: &String| book.iter().any(|given| given.taken && given.id == *id);
-        let book = self.book.wait_for(|book| owed.iter().all(|id| has(book, id))).await;
+        let has = |book: &Vec<Given>, owed| book.iter().any(|given| given.taken && given.is(owed));
+        let book = self.book.wait_for(|book| owed.iter().all(|event| has(book, event))).await;
         let book = book.map_err(|_| io::Error::from(io::ErrorKind::UnexpectedEof))?;
         let new = book.iter().skip(self.read).filter(|given| given.taken).count();
         self.read = book.len();

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::answer;
-use super::script::{Scene, UNLUCKY};
+use super::script::{Event, Scene, UNLUCKY};
 use super::stage::{Played, Record, Told};
 
 /// Columns of the table of events: number, sent, without, answer, with.
@@ -88,27 +88,56 @@ pub(super) fn table(script: &[Scene], without: &Played, with: &Played, paint: Pa
     sheet.say(
         "twice: over a plain pipe, and through the sidecar. Everything below was observed, not foretold.",
     );
-    for ((scene, without_scene), with_scene) in script.iter().zip(&without.scenes).zip(&with.scenes) {
-        sheet.scene(scene.title, (without_scene, without), (with_scene, with));
-    }
+    sheet.scenes(script, without, with);
     sheet.legend();
     sheet.refusals(without, with);
     sheet.sums(without, with);
     sheet.text
 }
 
+/// The second act.
+pub(super) fn second(script: &[Scene], without: &Played, with: &Played, paint: Paint) -> String {
+    let mut sheet = Sheet { text: String::new(), paint, numbers: numbers(with) };
+    sheet.say("");
+    sheet.say(
+        &paint.bold("Second act: a producer that does as discord-mcpl 0.1.4 does, in front of the same host"),
+    );
+    for line in [
+        "It names no subject, gives every edit of a message the same eventId, looks at no refusal and sends",
+        "nothing twice. The sidecar was told `preset = \"discord-mcpl\"` and nothing else of its events.",
+    ] {
+        sheet.say(line);
+    }
+    sheet.scenes(script, without, with);
+    for line in [
+        "",
+        "  The host drops as a duplicate what has an eventId that it knows: without the sidecar nobody is",
+        "  told what an edited message says in the end. It also reads this producer's array of feature sets",
+        "  as names 0, 1, ... and would refuse every push; the column without the sidecar leaves that out,",
+        "  the other has `shims = [\"feature-sets-object\"]`.",
+    ] {
+        sheet.say(line);
+    }
+    let (plain, ours) = (Sums::of(without), Sums::of(with));
+    sheet.head("In all, of the second act", SUM, ["", "without", "with"]);
+    sheet.sum("events discord-mcpl sent", plain.sent, ours.sent);
+    sheet.sum("events the model was shown", plain.given, ours.given);
+    sheet.sum("edits the host dropped as duplicates", plain.in_words, ours.in_words + ours.in_fields);
+    sheet.text
+}
+
 /// The numbers of the rows, by event.
-fn numbers(played: &Played) -> Vec<(String, usize)> {
+fn numbers(played: &Played) -> Vec<(Event, usize)> {
     let rows = played.scenes.iter().flatten().filter(|record| !matches!(record, Record::Turn(_)));
     rows.enumerate()
-        .flat_map(|(at, record)| told(record).iter().map(move |told| (told.event.id.clone(), at + 1)))
+        .flat_map(|(at, record)| told(record).iter().map(move |told| (told.event.clone(), at + 1)))
         .collect()
 }
 
 struct Sheet {
     text: String,
     paint: Paint,
-    numbers: Vec<(String, usize)>,
+    numbers: Vec<(Event, usize)>,
 }
 
 impl Sheet {
@@ -137,13 +166,19 @@ impl Sheet {
         self.say(&rule);
     }
 
+    fn scenes(&mut self, script: &[Scene], without: &Played, with: &Played) {
+        for ((scene, without_scene), with_scene) in script.iter().zip(&without.scenes).zip(&with.scenes) {
+            self.scene(scene.title, (without_scene, without), (with_scene, with));
+        }
+    }
+
     fn scene(&mut self, title: &str, without: (&[Record], &Played), with: (&[Record], &Played)) {
         let head = ["#", "the producer sends", "given without it", "answered", "given with the sidecar"];
         self.head(title, EVENT, head);
         for (plain, ours) in without.0.iter().zip(with.0) {
             match (plain, ours) {
                 (Record::Sent(plain), Record::Sent(ours)) => {
-                    let number = self.number(&ours.event.id, ours);
+                    let number = self.number(ours);
                     let (plain_given, ours_given) = (given(plain, without.1), given(ours, with.1));
                     let with_cell = ours_given.clone().unwrap_or_else(|| self.why_not(ours, with.1));
                     let cells = [
@@ -158,8 +193,7 @@ impl Sheet {
                     self.say(&line);
                 }
                 (Record::Flood(label, plain), Record::Flood(_, ours)) => {
-                    let number =
-                        ours.first().map_or_else(String::new, |first| self.number(&first.event.id, first));
+                    let number = ours.first().map_or_else(String::new, |first| self.number(first));
                     let count = |all: &[Told], played| {
                         all.iter().filter(|told| given(told, played).is_some()).count()
                     };
@@ -181,8 +215,9 @@ impl Sheet {
     }
 
     /// The same event sent anew is a row of its own.
-    fn number(&self, id: &str, told: &Told) -> String {
-        let mut same = self.numbers.iter().filter(|(other, _)| other == id).map(|(_, number)| *number);
+    fn number(&self, told: &Told) -> String {
+        let mut same =
+            self.numbers.iter().filter(|(event, _)| event.is_same(&told.event)).map(|(_, number)| *number);
         let number = if answer_is_repeat(told) { same.next_back() } else { same.next() };
         number.map_or_else(String::new, |number| format!("{number:>2}"))
     }
@@ -197,7 +232,7 @@ impl Sheet {
             (coalesce["priorEventId"] == *told.event.id).then(|| (later, coalesce["outcome"].clone()))
         });
         let Some((later, outcome)) = later else { return "- nothing is left to tell".to_owned() };
-        let number = self.number(&later.event.id, later);
+        let number = self.number(later);
         let verb = if outcome == "replaced" { "replaced" } else { "withdrawn" };
         format!("- {verb} unread by {}", number.trim())
     }
@@ -251,13 +286,18 @@ impl Sheet {
         if ours.answers.first().is_some_and(answer::is_accepted) && tries > 1 {
             right.push(format!("told to the host again: taken at try {tries}"));
         }
-        let mut label = Some(format!("{} {}", self.number(&ours.event.id, ours).trim(), ours.event.label));
+        let mut label = Some(format!("{} {}", self.number(ours).trim(), ours.event.label));
         for at in 0..left.len().max(right.len()) {
             let cell = |cells: &[String]| cells.get(at).cloned().unwrap_or_default();
             let label = label.take().unwrap_or_default();
             let line = Self::row(REFUSAL, [&label, &cell(&left), &cell(&right)]);
             self.say(&line);
         }
+    }
+
+    fn sum(&mut self, what: &str, without: usize, with: usize) {
+        let line = Self::row(SUM, [what, &format!("{without:>7}"), &format!("{with:>4}")]);
+        self.say(&line);
     }
 
     fn sums(&mut self, without: &Played, with: &Played) {
@@ -271,8 +311,7 @@ impl Sheet {
             ("refusals with fields that a program can act on", plain.in_fields, ours.in_fields),
             ("events lost to a passing failure of the host", plain.lost, ours.lost),
         ] {
-            let line = Self::row(SUM, [what, &format!("{plain:>7}"), &format!("{ours:>4}")]);
-            self.say(&line);
+            self.sum(what, plain, ours);
         }
         if let Some(tally) = with.tally {
             self.say("");
@@ -293,7 +332,7 @@ fn events(count: usize) -> String {
 /// What the host was given of an event, if the producer was told that it is accepted.
 fn given(told: &Told, played: &Played) -> Option<String> {
     told.answers.last().filter(|answer| answer::is_accepted(answer))?;
-    let given = played.book.iter().find(|given| given.taken && given.id == told.event.id)?;
+    let given = played.book.iter().find(|given| given.taken && given.is(&told.event))?;
     Some(given.text.clone())
 }
 

@@ -1,10 +1,8 @@
 use super::*;
 use crate::demo::table::Sums;
 
-fn performance() -> (Vec<script::Scene>, Played, Played) {
-    let script = script::script();
-    let (without, with) = both(&script).unwrap();
-    (script, without, with)
+fn performance() -> (Played, Played) {
+    both(&script::drafts()).unwrap()
 }
 
 fn texts(played: &Played) -> Vec<&str> {
@@ -13,7 +11,7 @@ fn texts(played: &Played) -> Vec<&str> {
 
 #[test]
 fn both_columns_are_what_the_two_hosts_were_given() {
-    let (_, without, with) = performance();
+    let (without, with) = performance();
     let plain = Sums::of(&without);
     assert_eq!(plain, Sums { sent: 30, given: 25, in_words: 5, in_fields: 0, limited: 0, lost: 2 });
     let ours = Sums::of(&with);
@@ -38,22 +36,37 @@ fn both_columns_are_what_the_two_hosts_were_given() {
 }
 
 #[test]
+fn of_a_released_producer_the_model_is_shown_what_is_so_in_the_end() {
+    let (without, with) = both(&discord::act()).unwrap();
+    assert_eq!(
+        texts(&without),
+        [
+            "good morning",
+            "lunch at nonn?",
+            "lunch at noon?",
+            "wrong window",
+            "message 3 deleted",
+            "message 1 deleted"
+        ],
+        "the second edit is a duplicate to the host"
+    );
+    assert_eq!(texts(&with), ["good morning", "lunch at 12:30?", "message 1 deleted"]);
+    assert_eq!((Sums::of(&with).in_words, Sums::of(&with).in_fields), (0, 0), "nothing is refused");
+}
+
+#[test]
 fn it_fits_and_shows_no_colour_but_on_a_terminal() {
-    let (script, without, with) = performance();
-    let plain = table::table(&script, &without, &with, Paint { on: false });
+    let plain = show(Paint { on: false }).unwrap();
     for line in plain.lines() {
         assert!(line.chars().count() <= 100 && line.is_ascii(), "{line}");
     }
     assert!(!plain.contains('\u{1b}'));
-    let coloured = table::table(&script, &without, &with, Paint { on: true });
+    let coloured = show(Paint { on: true }).unwrap();
     assert!(coloured.contains("\u{1b}[1m"));
 }
 
 #[test]
 fn a_second_performance_shows_the_same() {
-    let shown = || {
-        let (script, without, with) = performance();
-        table::table(&script, &without, &with, Paint { on: false })
-    };
+    let shown = || show(Paint { on: false }).unwrap();
     assert_eq!(shown(), shown());
 }
