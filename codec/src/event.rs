@@ -11,9 +11,11 @@ mod content;
 mod merge;
 mod parse;
 mod render;
+mod ruled;
 
 pub use coalesce::{Coalesce, Fault, MAX_DATA_BYTES, MAX_KEY_BYTES};
 pub use content::ContentShape;
+pub use ruled::{Ruled, Scope};
 
 use crate::digest::{Digest, DigestKey, Digester};
 use crate::{raw, scan, splice};
@@ -181,6 +183,18 @@ impl Event {
     #[must_use]
     pub fn rendered(&self, content: &[u8], timestamp: &[u8]) -> Self {
         render::rendered(self, content, timestamp)
+    }
+
+    /// The event under another `eventId`: only that member changes, or is added; `coalesce` stays as it is read
+    /// (contract 13.1).
+    #[must_use]
+    pub fn renamed(&self, event_id: &str) -> Self {
+        ruled::renamed(self, event_id)
+    }
+
+    /// What an operator's rule says of it; `None` where it speaks for itself (contract 13.1).
+    pub fn ruled(&self) -> Option<&Ruled> {
+        self.coalesce.as_ref()?.as_ref().ok()?.ruled.as_ref()
     }
 
     /// What a coalesced event lacks of the shape that it must have (contract 5): a non-empty `eventId`, a

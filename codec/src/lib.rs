@@ -39,7 +39,7 @@ pub mod splice;
 
 pub use answer::Reply;
 pub use digest::{Digest, DigestKey};
-pub use event::{Coalesce, ContentShape, Event, Fault, Lane};
+pub use event::{Coalesce, ContentShape, Event, Fault, Lane, Ruled, Scope};
 pub use frame::{Frame, Framer};
 pub use line::Line;
 pub use refusal::Refusal;

@@ -30,6 +30,7 @@ mod record;
 mod recovery;
 mod release;
 mod render;
+mod ruled;
 mod session;
 mod settle;
 mod shelf;
@@ -99,6 +100,8 @@ pub struct Load {
     pub in_doubt: usize,
     /// Dead letters.
     pub dead: usize,
+    /// Events that a subject rule matched and could make no key of, since the start (contract 13.1).
+    pub without_key: u64,
 }
 
 /// The state machine of one binding (contract 4 to 8); see the [module](self).
@@ -145,6 +148,9 @@ pub struct Engine {
     /// The sidecar stops: no new work is taken.
     draining: bool,
     arrivals: u64,
+    /// Events that a rule matched and could make no key of.
+    without_key: u64,
+    used_ids: ruled::UsedIds,
     /// Everything that came up to this one has a reason to go.
     due: u64,
     seq: Seq,
@@ -200,6 +206,8 @@ impl Engine {
             all_due: true,
             draining: false,
             arrivals: 0,
+            without_key: 0,
+            used_ids: ruled::UsedIds::new(seed),
             due: 0,
             seq: 0,
             stepped: false,
@@ -289,6 +297,7 @@ impl Engine {
             timers: self.timers.len(),
             in_doubt: self.letters.in_doubt(),
             dead: self.letters.dead(),
+            without_key: self.without_key,
         }
     }
 

@@ -12,6 +12,7 @@
 //! | [`engine`] | the coalescing state machine of one producer binding (contract 4 to 7) |
 //! | [`admission`] | what is known of what the host admits (contract 5) |
 //! | [`refusal`] | what a host's answer means, and how a producer is told (contract 8) |
+//! | [`rules`] | what an operator says of events whose producer says nothing (contract 13.1) |
 //! | [`profile`] | what is known of particular hosts (contract 8.10) |
 //! | [`limit`] | rates (contract 8.8) |
 //! | [`settings`] | what an operator chose (contract 2) |
@@ -25,6 +26,7 @@ pub mod limit;
 pub mod now;
 pub mod profile;
 pub mod refusal;
+pub mod rules;
 pub mod settings;
 
 pub use engine::{Engine, Input, Output};

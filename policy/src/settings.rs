@@ -1,6 +1,7 @@
 //! What an operator sets for one producer, as the engine needs it (contract 2).
 
 use crate::limit::LimitSettings;
+use crate::rules::Rules;
 
 /// Everything the engine is configured with; a reload replaces it whole.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +27,8 @@ pub struct Settings {
     pub store_uncoalesced: bool,
     /// Dead letters kept with their content; past it the oldest keep only what identifies them.
     pub max_dead_letters: usize,
+    /// What gives a subject to events whose producer does not (contract 13.1).
+    pub rules: Rules,
 }
 
 /// `[producer.host]`; what depends on the host's version is in [`Host`](crate::engine::Host).
@@ -123,6 +126,7 @@ impl Default for Settings {
             retry_after_ms: 1_000,
             store_uncoalesced: false,
             max_dead_letters: 10_000,
+            rules: Rules::default(),
         }
     }
 }

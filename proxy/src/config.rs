@@ -18,10 +18,12 @@ mod errors;
 mod keys;
 mod model;
 mod nearest;
+mod preset;
 mod read;
 mod refusal;
 mod rule;
 mod schema;
+mod subject;
 mod substitute;
 #[cfg(test)]
 mod tests;
@@ -30,7 +32,7 @@ pub use self::endpoint::{Authority, Endpoint, Scheme};
 pub use self::errors::{Errors, Problem, SHOWN};
 pub use self::model::{
     Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
-    Mode, Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Telemetry, Uncoalesced,
+    Mode, Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Shims, Telemetry, Uncoalesced,
 };
 pub use self::schema::schema;
 pub use self::substitute::Env;
@@ -103,7 +105,9 @@ pub fn parse(purpose: Purpose, path: &Path, text: &str, env: Env<'_>) -> Result<
             return Err(faults.into_errors(path));
         }
     };
-    let section = read::Reader { faults: &mut faults, env }.section(document.get_ref(), 0, keys::FILE, "");
+    let mut section =
+        read::Reader { faults: &mut faults, env }.section(document.get_ref(), 0, keys::FILE, "");
+    preset::expand(&mut section);
     // Absolute, so that what is loaded means the same wherever it is used and shown.
     let path_at = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let folder = path_at.parent().map(ToOwned::to_owned).unwrap_or_default();

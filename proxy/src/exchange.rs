@@ -14,9 +14,11 @@ mod parcel;
 mod renders;
 mod request;
 mod routes;
+mod shims;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod undelivered;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -41,6 +43,7 @@ pub use self::request::MAX_PENDING;
 use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::tally::Tally;
+use crate::config::Shims;
 
 /// One of the two peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -89,6 +92,12 @@ pub struct Terms {
     pub max_content_bytes: u64,
     /// The time given when `unavailable` has no better figure, in ms.
     pub retry_after_ms: u64,
+    /// What is changed so that host and producer get on (contract 13.3).
+    pub shims: Shims,
+    /// The producer is told of dead letters (contract 13.5).
+    pub undelivered: bool,
+    /// A rule may give an occurrence an `eventId` of its own (contract 13.1).
+    pub renames: bool,
 }
 
 impl Terms {
@@ -149,6 +158,8 @@ pub struct Exchange {
     gate: Option<u64>,
     deeds: VecDeque<Deed>,
     tally: Tally,
+    /// What the host said of the forward whose answer is dealt with.
+    words: Option<String>,
 }
 
 impl Exchange {
@@ -173,6 +184,7 @@ impl Exchange {
             gate: None,
             deeds: VecDeque::new(),
             tally: Tally::default(),
+            words: None,
         }
     }
 
@@ -308,7 +320,10 @@ impl Exchange {
                         unasked.push(number);
                     }
                 }
-                Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
+                Output::Ended { event_id, fate } => {
+                    self.tally.ended(&event_id, &fate);
+                    self.tell_undelivered(&event_id, &fate, engine.steps());
+                }
                 Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
             }
         }

@@ -163,7 +163,7 @@ fn links_lead_somewhere() {
 fn configurations_in_the_documentation_validate() {
     let fence = Regex::new(r"(?s)```toml\n(.*?)```").unwrap();
     let mut count = 0;
-    for name in ["README.md", "docs/refusals.md", "docs/troubleshooting.md"] {
+    for name in ["README.md", "docs/refusals.md", "docs/producers.md", "docs/troubleshooting.md"] {
         for block in fence.captures_iter(&page(name)) {
             count += 1;
             let text = &block[1];

@@ -5,7 +5,7 @@ use std::fmt;
 
 use bytes::Bytes;
 
-use super::Lane;
+use super::{Lane, Ruled};
 use crate::raw::{self, Kind, Slot};
 use crate::{jcs, scan};
 
@@ -29,6 +29,8 @@ pub struct Coalesce {
     pub initial: bool,
     /// `data` of a notice, raw: at most [`MAX_DATA_BYTES`], handed back to the producer as it is.
     pub data: Option<Bytes>,
+    /// It is not the sender's word but an operator's rule's; never read from an event (contract 13.1).
+    pub ruled: Option<Ruled>,
 }
 
 impl fmt::Debug for Coalesce {
@@ -143,7 +145,7 @@ impl<'a> Parts<'a> {
         }
         let data =
             self.data.first.and_then(|data| scan::range_of(event, data)).map(|range| event.slice(range));
-        Ok(Coalesce { key: key.into(), channel, deferred, retract, initial, data })
+        Ok(Coalesce { key: key.into(), channel, deferred, retract, initial, data, ruled: None })
     }
 }
 

@@ -356,3 +356,20 @@ fn depth_costs_neither_stack_nor_square_time() {
         assert!(Event::merged(&message("{}"), &event).raw.len() > 4 * depth);
     }
 }
+
+#[test]
+fn an_event_is_renamed_in_that_member_only() {
+    let mut event = push(
+        r#"{"eventId" : "e" ,"n":1e400,"payload":{"content":"x"},"eventId":"e","origin":{"eventId":"e"}}"#,
+    );
+    event.coalesce = push(r#"{"coalesce":{"key":"k"}}"#).coalesce;
+    let renamed = event.renamed("e~\"");
+    assert_eq!(
+        String::from_utf8_lossy(&renamed.raw),
+        r#"{"eventId" : "e~\"" ,"n":1e400,"payload":{"content":"x"},"origin":{"eventId":"e"}}"#
+    );
+    assert_eq!(renamed.event_id.as_deref(), Some("e~\""));
+    assert_eq!(renamed.coalesce, event.coalesce);
+    let key = crate::DigestKey([7; 16]);
+    assert_eq!(renamed.digest(&key), event.digest(&key), "it is the same content");
+}

@@ -6,7 +6,7 @@ use super::Engine;
 use super::input::{Arrival, Stance, StoreState, Ticket, capability, claim};
 use super::output::{Answer, Outcome, Output};
 use super::timer::Timer;
-use super::work::{WorkKey, told_in};
+use super::work::{WorkKey, charged_to};
 use crate::admission::{Authority, Standing};
 use crate::journal::{Change, Table};
 use crate::refusal::{Ours, Shortage};
@@ -55,7 +55,7 @@ pub(super) struct Candidate {
 impl Engine {
     pub(super) fn on_event(&mut self, arrival: Arrival) {
         self.arrivals += 1;
-        let Arrival { ticket, answerable, event, digest } = arrival;
+        let Arrival { ticket, answerable, mut event, digest } = arrival;
         let stance = self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance);
         if stance == Stance::Apart {
             return self.pass(ticket);
@@ -67,6 +67,9 @@ impl Engine {
         if !answerable {
             self.release_channel(&event);
             return self.pass_behind(ticket, &event);
+        }
+        if stance == Stance::Over {
+            self.apply_rules(&mut event);
         }
         if event.coalesce.is_some() {
             self.coalesced(ticket, event, digest);
@@ -81,7 +84,7 @@ impl Engine {
     }
 
     /// As [`Self::pass`], behind what is on its way to the same channel (contract 7.1a, 7.6).
-    fn pass_behind(&mut self, ticket: Ticket, event: &Event) {
+    pub(super) fn pass_behind(&mut self, ticket: Ticket, event: &Event) {
         self.pump();
         let channel = event.channel.as_deref().or(event.hint.as_deref());
         let aside = self.session.as_ref().is_some_and(|session| session.host.stance == Stance::Aside);
@@ -92,7 +95,7 @@ impl Engine {
         self.outputs.push_back(Output::Pass { ticket, after });
     }
 
-    fn refuse(&mut self, ticket: Ticket, ours: Ours) {
+    pub(super) fn refuse(&mut self, ticket: Ticket, ours: Ours) {
         self.outputs.push_back(Output::Answer { ticket, answer: Answer::Refused(ours), after: None });
     }
 
@@ -140,8 +143,11 @@ impl Engine {
         jcs::exceeds(content, limit as usize).then_some(limit.max(1))
     }
 
-    fn coalesced(&mut self, ticket: Ticket, event: Event, digest: Option<Digest>) {
-        let coalesce = match (&event.ambiguous, &event.coalesce, event.shape_fault()) {
+    fn coalesced(&mut self, ticket: Ticket, mut event: Event, digest: Option<Digest>) {
+        let ruled = event.ruled().is_some();
+        // What a rule coalesces need not have what its sender was never told of.
+        let fault = if ruled { None } else { event.shape_fault() };
+        let coalesce = match (&event.ambiguous, &event.coalesce, fault) {
             (&Some(member), ..) => return self.refuse(ticket, ambiguous(member)),
             (_, Some(Err(fault)), _) => {
                 let fault = fault.clone();
@@ -155,6 +161,7 @@ impl Engine {
             return self.refuse(ticket, deadly(event.content_field()));
         }
         let through = match self.standing(&event) {
+            Ok(true) | Err(_) if ruled => self.is_through_by_rule(&event),
             Ok(through) => through,
             Err(refused) => return self.refuse(ticket, refused),
         };
@@ -162,8 +169,12 @@ impl Engine {
             let ours = Ours::Unavailable(Shortage::Disk, self.settings.retry_after_ms);
             return self.refuse(ticket, ours);
         }
-        let fingerprint = digest::fingerprint(&self.key, event.event_id.as_deref().unwrap_or_default());
         let digest = digest.unwrap_or_else(|| event.digest_with(&mut self.digester));
+        let fingerprint = if ruled {
+            self.known_by(&mut event, &digest)
+        } else {
+            digest::fingerprint(&self.key, event.event_id.as_deref().unwrap_or_default())
+        };
         self.prune();
         if let Some(found) = self.receipts.find(fingerprint) {
             if !found.is(&digest) {
@@ -246,10 +257,10 @@ impl Engine {
         let mut plan = self.plan(&candidate);
         if self.store == StoreState::Short && !candidate.coalesce.retract {
             let ours = Ours::Unavailable(Shortage::Disk, self.settings.retry_after_ms);
-            return self.refuse(candidate.ticket, ours);
+            return self.turn_away(&candidate, ours);
         }
         if plan.takes_token() {
-            let channel = told_in(&candidate.event);
+            let channel = charged_to(&candidate.event);
             if let Err(wait_ms) = self.limits.take(self.now.mono_ms, channel) {
                 return self.refuse(candidate.ticket, Ours::Unavailable(Shortage::Rate, wait_ms));
             }
@@ -261,7 +272,7 @@ impl Engine {
             && plan.outcome != Outcome::Replaced
         {
             let ours = Ours::Unavailable(Shortage::Draining, self.settings.retry_after_ms);
-            return self.refuse(candidate.ticket, ours);
+            return self.turn_away(&candidate, ours);
         }
         let most = self.settings.coalesce.max_held_bytes as i64;
         if plan.growth > 0 && self.held_bytes as i64 + plan.growth > most {
@@ -270,7 +281,7 @@ impl Engine {
             plan = self.plan(&candidate);
             if plan.growth > 0 && self.held_bytes as i64 + plan.growth > most {
                 let ours = Ours::Unavailable(Shortage::Room, self.settings.retry_after_ms);
-                return self.refuse(candidate.ticket, ours);
+                return self.turn_away(&candidate, ours);
             }
         }
         if candidate.coalesce.retract { self.withdraw(candidate, plan) } else { self.hold(candidate, plan) }

@@ -29,12 +29,12 @@ impl Engine {
 
     /// What was not admissible may be by now: of all that is parked, what is `hit`.
     pub(super) fn unpark(&mut self, hit: impl Fn(&Work) -> bool) {
-        let works = &mut self.works;
+        let hit = |work: &Work| hit(work) || self.meets_across_lanes(work);
         let hit: Vec<(u64, WorkKey)> = self
             .order
             .parked
             .iter()
-            .filter(|(_, key)| works.get(**key).is_some_and(&hit))
+            .filter(|(_, key)| self.works.get(**key).is_some_and(&hit))
             .map(|(&place, &key)| (place, key))
             .collect();
         for (place, key) in hit {
@@ -151,7 +151,7 @@ impl Engine {
             Standing::Unknown => waited,
             Standing::Closed | Standing::Forbidden(_) => false,
         };
-        (work.stuck || !admissible).then_some(Stage::Parked)
+        (work.stuck || !admissible || self.is_behind_doubt(work)).then_some(Stage::Parked)
     }
 
     pub(super) fn hinder(&mut self, key: WorkKey, stage: Stage) {

@@ -369,16 +369,13 @@ impl Engine {
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
-        let event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
-        let subject = old.subject;
-        if !self.keeps_place(old) {
-            self.move_to_tail(key);
-        }
-        // Where it is listed is for its role to say, and what was behind something is ready once it moved.
-        let ready = self.works.get(key).filter(|old| old.stage == Stage::Ready).map(|old| old.place);
-        if let Some(place) = ready {
-            self.order.remove_ready(place);
-        }
+        let mut event = Self::merge(old, &event, coalesce.deferred).map_or(event, Box::new);
+        Self::keep_channel(old, &mut event);
+        let (subject, keeps_place) = (old.subject, self.keeps_place(old));
+        // Where it is listed is for its role, its channel and its place to say; what is being rendered is never
+        // replaced like this.
+        self.unlist(key);
+        let tail = (!keeps_place).then(|| self.order.tail());
         self.keep_text(number, &event);
         let now_ms = self.now.mono_ms;
         let Some(work) = self.works.get_mut(key) else { return };
@@ -412,14 +409,13 @@ impl Engine {
         work.expires_ms = expires_ms;
         work.fingerprint = fingerprint;
         let held = work.stage == Stage::Held;
+        work.place = tail.unwrap_or(work.place);
         self.held_bytes = self.held_bytes - bytes + work.bytes();
         if let Some(subject) = subject.and_then(|id| self.subjects.get_mut(id)) {
             subject.unseat(key);
             subject.seat(key, &work.role);
         }
-        if ready.is_some() {
-            self.list_ready(key);
-        }
+        self.list(key);
         self.close(&before, &Fate::Replaced);
         self.touch(key);
         self.outputs.push_back(Output::Ended { event_id: before.event_id(), fate: Fate::Replaced });

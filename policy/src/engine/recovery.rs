@@ -76,7 +76,7 @@ impl Recovery {
                 };
                 let mut fingerprint = digest::fingerprint(&meta.key, &row.event_id);
                 let used = self.receipts.find(fingerprint).is_some_and(|found| !found.is(&row.digest));
-                if used && row.outcome.is_none() {
+                if used {
                     fingerprint = digest::fingerprint(&meta.key, &stored::apart(&row.event_id, &row.digest));
                 }
                 self.receipts.restore(id, Some(fingerprint), row.digest, row.admitted_ms);

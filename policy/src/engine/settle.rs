@@ -107,6 +107,7 @@ impl Engine {
                 subject.blocking = None;
                 self.unblock(id);
             }
+            self.wake(id);
             self.touch_subject(id);
         }
         Some(out)

@@ -58,6 +58,7 @@ impl Engine {
                 subject.unseat(key);
                 self.subjects.settle(id);
                 self.unblock(id);
+                self.wake(id);
             }
         }
         if work.through.is_some() {
@@ -116,12 +117,10 @@ impl Engine {
         self.leave_queue(key);
     }
 
-    pub(super) fn move_to_tail(&mut self, key: WorkKey) {
-        let place = self.order.tail();
-        self.unlist(key);
-        self.touch(key);
-        let Some(work) = self.works.get_mut(key) else { return };
-        work.place = place;
+    /// Into the list its stage stands for, at its place.
+    pub(super) fn list(&mut self, key: WorkKey) {
+        let Some(work) = self.works.get(key) else { return };
+        let place = work.place;
         match work.stage {
             Stage::Held => {
                 if let Some(channel) = work.channel() {

@@ -19,9 +19,10 @@ use crate::refusal::{Ours, Shortage};
 /// What is stored, by channel and place.
 pub(super) type Queues = HashMap<Box<str>, BTreeMap<u64, WorkKey>, FixedState>;
 
-/// What an id is known by together with its content, once it was used before for another.
+/// What an id is known by together with its content, once it was used before for another: 16 hexadecimal digits,
+/// as much of the digest as receipts keep. It is keyed, so that no sender makes two contents agree.
 pub(super) fn apart(id: &str, digest: &Digest) -> String {
-    format!("{id}~{:x}", digest.0 as u64)
+    format!("{id}~{:016x}", digest.0 as u64)
 }
 
 /// The queue that work stands in, or would if something stored were before it.

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use foldhash::quality::FixedState;
 use lru::LruCache;
-use mcpl_codec::{DigestKey, Event, Lane, digest};
+use mcpl_codec::{DigestKey, Event, Lane, Scope, digest};
 use slotmap::{SlotMap, new_key_type};
 
 use super::work::{Role, WorkKey};
@@ -70,6 +70,11 @@ impl Subject {
             self.occupant = None;
         }
         self.rendered.retain(|&other| other != key);
+    }
+
+    /// It lives in a scope of the operator's (contract 13.1).
+    pub(super) fn is_named(&self) -> bool {
+        self.name.starts_with('n')
     }
 
     fn is_idle(&self) -> bool {
@@ -259,9 +264,12 @@ impl Subjects {
     fn spell(&mut self, event: &Event) {
         let coalesce = event.coalesce.as_ref().and_then(|coalesce| coalesce.as_ref().ok());
         let channel = coalesce.and_then(|coalesce| coalesce.channel.as_deref());
+        let ruled = coalesce.and_then(|coalesce| coalesce.ruled.as_ref()).map(|ruled| &ruled.scope);
         let (kind, scope) = match (event.lane, channel) {
+            _ if let Some(Scope::Named(name)) = ruled => ('n', &**name),
             (Lane::Channel, _) => ('c', event.channel.as_deref().unwrap_or_default()),
             (Lane::Push, Some(channel)) => ('c', channel),
+            (Lane::Push, None) if let Some(Scope::Channel(channel)) = ruled => ('c', &**channel),
             (Lane::Push, None) => ('f', event.feature_set.as_deref().unwrap_or_default()),
         };
         self.scratch.clear();

@@ -1,7 +1,7 @@
 //! One occurrence that the host has not answered for (contract 0: held, released, in doubt).
 
 use bytes::Bytes;
-use mcpl_codec::{Digest, Event, Lane, raw};
+use mcpl_codec::{Digest, Event, Lane, Scope, raw};
 use slotmap::new_key_type;
 
 use super::batch::Batch;
@@ -198,11 +198,24 @@ pub(super) fn is_deferred(event: &Event) -> bool {
     matches!(&event.coalesce, Some(Ok(coalesce)) if coalesce.deferred)
 }
 
-/// The channel that `event` is told in, where it has channel scope.
+/// The channel that `event` is told in, where it has channel scope or is not coalesced by its sender.
 pub(super) fn told_in(event: &Event) -> Option<&str> {
     match (event.lane, &event.coalesce) {
         (Lane::Channel, _) => event.channel.as_deref(),
+        // What a rule coalesced says no more of its channel than what is uncoalesced, which it is when its text is
+        // read back: it is told where its `origin` says (contract 7.1a).
+        (Lane::Push, None) => event.hint.as_deref(),
+        (Lane::Push, Some(Ok(coalesce))) if coalesce.ruled.is_some() => event.hint.as_deref(),
         (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
-        (Lane::Push, _) => None,
+        (Lane::Push, Some(Err(_))) => None,
+    }
+}
+
+/// The channel whose rate it counts towards, where it has channel scope (contract 8.8).
+pub(super) fn charged_to(event: &Event) -> Option<&str> {
+    match event.ruled().map(|ruled| &ruled.scope) {
+        Some(Scope::Channel(channel)) => Some(channel),
+        Some(Scope::Own | Scope::Named(_)) if event.lane == Lane::Push => None,
+        _ => told_in(event),
     }
 }

@@ -14,5 +14,7 @@ mod outcomes;
 mod rendered_content;
 mod retry;
 mod rig;
+mod rules;
+mod rules_at_random;
 mod stored;
 mod through;

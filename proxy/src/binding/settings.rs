@@ -58,6 +58,7 @@ pub fn settings(producer: &config::Producer, max_dead_letters: usize) -> Setting
         retry_after_ms: producer.refusals.retry_after_ms,
         store_uncoalesced: producer.forward.uncoalesced == config::Uncoalesced::Store,
         max_dead_letters,
+        rules: producer.subjects.clone(),
     }
 }
 
@@ -76,6 +77,9 @@ pub fn terms(producer: &config::Producer) -> Terms {
         render_timeout_ms: producer.coalesce.render_timeout_ms,
         max_content_bytes: producer.limits.max_content_bytes,
         retry_after_ms: producer.refusals.retry_after_ms,
+        shims: producer.host.shims,
+        undelivered: producer.undelivered,
+        renames: producer.subjects.iter().any(|rule| rule.distinct),
     }
 }
 

@@ -4,15 +4,18 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
+use mcpl_policy::rules::Rules;
+
 use super::Purpose;
 use super::endpoint::{Authority, Endpoint, Side};
 use super::errors::Faults;
 use super::model::{
     Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
-    Mode, Peer, Position, Producer, Profile, Refusals, Telemetry, Uncoalesced,
+    Mode, Peer, Position, Producer, Profile, Refusals, Shims, Telemetry, Uncoalesced,
 };
-use super::read::{Section, Text};
-use super::rule;
+use super::nearest::nearest;
+use super::read::{Section, Text, Value, one_of};
+use super::{rule, subject};
 
 /// Builds the configuration of a file that has been read; what is wrong is noted in `faults`, and then
 /// the result is of no use.
@@ -133,11 +136,15 @@ impl Builder<'_, '_> {
             peer: self.peer(section),
             expires_after_ms: unsigned(section, "expires_after_ms"),
             connect_timeout_ms: unsigned(section, "connect_timeout_ms"),
-            host: host(&section.sub("host"), self.purpose),
+            host: self.host(&section.sub("host")),
             coalesce: coalesce(&section.sub("coalesce")),
             forward: forward(&section.sub("forward")),
             limits: limits(&section.sub("limits")),
             refusals: self.refusals(&section.sub("refusals")),
+            undelivered: section.flag("undelivered"),
+            subjects: Rules::new(
+                section.tables("subject").iter().filter_map(|s| subject::rule(self.faults, s)).collect(),
+            ),
         }
     }
 
@@ -212,6 +219,27 @@ impl Builder<'_, '_> {
             retry_after_ms: unsigned(section, "retry_after_ms"),
             rules: section.tables("rule").iter().filter_map(|s| rule::rule(self.faults, s)).collect(),
         }
+    }
+
+    fn host(&mut self, section: &Section) -> Host {
+        let mut host = host(section, self.purpose);
+        let Some(Value::List(named)) = section.value("shims") else { return host };
+        for text in named {
+            match &*text.value {
+                "feature-sets-object" => host.shims.feature_sets_object = true,
+                "policy-receipt" => host.shims.policy_receipt = true,
+                other => {
+                    let near = nearest(other, Shims::NAMES).filter(|_| !text.secret);
+                    let near = near.map_or_else(String::new, |near| format!("did you mean \"{near}\"? "));
+                    self.faults.add(
+                        text.at.start,
+                        format!("`producer.host.shims` has none named \"{}\"", text.shown()),
+                        format!("{near}{}", one_of(Shims::NAMES)),
+                    );
+                }
+            }
+        }
+        host
     }
 
     /// A path, relative to the file.
@@ -317,6 +345,7 @@ fn host(section: &Section, purpose: Purpose) -> Host {
         dedup: section.choice("dedup").and_then(Dedup::named),
         in_doubt,
         policy_wait_ms: unsigned(section, "policy_wait_ms"),
+        shims: Shims::default(),
     }
 }
 

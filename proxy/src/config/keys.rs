@@ -4,6 +4,7 @@
 //! cannot disagree. A later key is a line here and a field of the model.
 
 use super::model::{Dedup, InDoubt, LogFormat, LogLevel, Mode, Position, Profile, Uncoalesced};
+use super::preset;
 
 /// What a value looks like.
 #[derive(Debug)]
@@ -159,11 +160,29 @@ pub(super) static PRODUCER: &[Key] = &[
         Integer(30_000),
         "How long the host's first messages wait for the producer.",
     ),
+    key(
+        "undelivered",
+        Shape::Flag,
+        Flag(false),
+        "Whether the producer is told when something it was told is accepted became a dead letter.",
+    ),
+    key(
+        "preset",
+        Shape::Choice(preset::NAMES),
+        Absent,
+        "The subject rules of a known producer, after yours.",
+    ),
     key("host", Shape::Table(HOST), Absent, "What is known of the host."),
     key("coalesce", Shape::Table(COALESCE), Absent, "What is held, and when it is released."),
     key("forward", Shape::Table(FORWARD), Absent, "What becomes of events that are not coalesced."),
     key("limits", Shape::Table(LIMITS), Absent, "Rates and sizes."),
     key("refusals", Shape::Table(REFUSALS), Absent, "How the host's refusals are read."),
+    key(
+        "subject",
+        Shape::Tables(SUBJECT),
+        Absent,
+        "What events without `coalesce` are about; the first rule that matches counts.",
+    ),
 ];
 
 static HOST: &[Key] = &[
@@ -185,6 +204,12 @@ static HOST: &[Key] = &[
         MS,
         Integer(10_000),
         "From a host that tells us no policy, held work goes after this long.",
+    ),
+    key(
+        "shims",
+        Shape::List,
+        List(&[]),
+        "What host and producer need to get on: feature-sets-object, policy-receipt.",
     ),
 ];
 
@@ -302,6 +327,42 @@ static RULE: &[Key] = &[
     key("limit_bytes", Shape::Integer(1, LARGEST_STORE_BYTES), Absent, "The limit; with too_large only."),
 ];
 
+/// `[[producer.subject]]`.
+pub(super) static SUBJECT: &[Key] = &[
+    key("method", Shape::Choice(METHODS), Absent, "Matches the lane."),
+    key("event_id", Shape::Text, Absent, "Regular expression found in the eventId."),
+    key("message_id", Shape::Text, Absent, "Regular expression found in the messageId."),
+    key("feature_set", Shape::Text, Absent, "Regular expression found in a push's featureSet."),
+    key(
+        "channel",
+        Shape::Text,
+        Absent,
+        "Regular expression found in a message's channelId, or in the channel that a push's origin names.",
+    ),
+    key("tags_any", Shape::List, List(&[]), "Matches what has one of these tags; empty: anything."),
+    key("tags_none", Shape::List, List(&[]), "Matches what has none of these tags."),
+    key(
+        "key",
+        Shape::Text,
+        Required,
+        "How the key is made: text, {group} of a pattern, {/json/pointer} into the params or the message, {{ }}.",
+    ),
+    key(
+        "scope",
+        Shape::Text,
+        Absent,
+        "channel, feature_set, or a name: subjects of one name meet across lanes. Default: the event's own.",
+    ),
+    key("initial", Shape::Flag, Flag(false), "It is the first of its subject: a create."),
+    key("retract", Shape::Flag, Flag(false), "It withdraws its subject; its content is the deletion notice."),
+    key(
+        "distinct",
+        Shape::Flag,
+        Flag(false),
+        "One eventId with new content is a new occurrence, not a conflict.",
+    ),
+];
+
 /// The methods of the two event lanes.
 pub(super) const METHODS: &[&str] = &["push/event", "channels/incoming"];
 
@@ -326,5 +387,5 @@ pub(super) fn homes(name: &str) -> Vec<String> {
 
 /// Whether the table at a dotted path is an array of tables.
 pub(super) fn is_array(path: &str) -> bool {
-    matches!(path, "producer" | "producer.refusals.rule")
+    matches!(path, "producer" | "producer.refusals.rule" | "producer.subject")
 }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::path::PathBuf;
 
+use mcpl_policy::rules::Rules;
 use regex::Regex;
 
 use super::endpoint::{Authority, Endpoint};
@@ -74,6 +75,10 @@ pub struct Producer {
     pub limits: Limits,
     /// How refusals are read.
     pub refusals: Refusals,
+    /// The producer is told when something it was told is accepted became a dead letter (contract 13.5).
+    pub undelivered: bool,
+    /// What events without `coalesce` are about: the user's rules, then the preset's (contract 13.1).
+    pub subjects: Rules,
 }
 
 /// Where the host reaches us.
@@ -123,6 +128,22 @@ pub struct Host {
     pub in_doubt: InDoubt,
     /// A host that tells us no policy: held work goes after this long (contract 7.5).
     pub policy_wait_ms: u64,
+    /// What host and producer need to get on.
+    pub shims: Shims,
+}
+
+/// `host.shims`: what is changed between a host and a producer that would not get on otherwise (contract 13.3).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Shims {
+    /// `feature-sets-object`: the host is shown a producer's array of feature sets as an object.
+    pub feature_sets_object: bool,
+    /// `policy-receipt`: a `featureSets/update` that the producer does not know is answered as accepted.
+    pub policy_receipt: bool,
+}
+
+impl Shims {
+    /// The names a file may use.
+    pub const NAMES: &'static [&'static str] = &["feature-sets-object", "policy-receipt"];
 }
 
 /// `[producer.coalesce]`: coalescing (contract 6) and release (contract 7).

@@ -392,6 +392,6 @@ pub(super) fn bracketed(path: &str) -> String {
     if is_array(path) { format!("[[{path}]]") } else { format!("[{path}]") }
 }
 
-fn one_of(names: &[&str]) -> String {
+pub(super) fn one_of(names: &[&str]) -> String {
     format!("write one of {}", names.iter().map(|n| format!("\"{n}\"")).collect::<Vec<_>>().join(", "))
 }

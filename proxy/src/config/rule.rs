@@ -11,8 +11,8 @@ const TIMELESS: [&str; 2] = ["invalid", "duplicate"];
 
 /// The rule a table describes; `None` if it has no kind, which is noted.
 pub(super) fn rule(faults: &mut Faults<'_>, section: &Section) -> Option<Rule> {
-    let message = section.text("message").and_then(|t| pattern(faults, t, "message"));
-    let reason = section.text("reason").and_then(|t| pattern(faults, t, "reason"));
+    let message = section.text("message").and_then(|t| pattern(faults, t, "producer.refusals.rule.message"));
+    let reason = section.text("reason").and_then(|t| pattern(faults, t, "producer.refusals.rule.reason"));
     let Some(refusal) = section.text("refusal") else {
         if !section.has("refusal") {
             let hint = "write refusal = \"unavailable\" or another kind";
@@ -53,7 +53,8 @@ pub(super) fn rule(faults: &mut Faults<'_>, section: &Section) -> Option<Rule> {
     })
 }
 
-fn pattern(faults: &mut Faults<'_>, text: &Text, key: &str) -> Option<Pattern> {
+/// The regular expression that the value of the key at this dotted path is; what is wrong with it is noted.
+pub(super) fn pattern(faults: &mut Faults<'_>, text: &Text, path: &str) -> Option<Pattern> {
     match Regex::new(&text.value) {
         Ok(regex) => Some(Pattern(regex)),
         Err(error) => {
@@ -66,11 +67,7 @@ fn pattern(faults: &mut Faults<'_>, text: &Text, key: &str) -> Option<Pattern> {
                 at = inside(faults.text(), text, offset).unwrap_or(at);
             }
             let hint = "see docs.rs/regex for the syntax; '…' in single quotes needs no doubled backslashes";
-            faults.add(
-                at,
-                format!("`producer.refusals.rule.{key}` is no regular expression{place}: {why}"),
-                hint,
-            );
+            faults.add(at, format!("`{path}` is no regular expression{place}: {why}"), hint);
             None
         }
     }
@@ -89,7 +86,7 @@ fn explain(pattern: &str, error: &regex::Error) -> (Option<usize>, String) {
 }
 
 /// The place in the file of a byte of the value, where the value stands there as it is.
-fn inside(file: &str, text: &Text, offset: usize) -> Option<usize> {
+pub(super) fn inside(file: &str, text: &Text, offset: usize) -> Option<usize> {
     let source = file.get(text.at.clone())?;
     let quote = source.chars().next().filter(|q| *q == '"' || *q == '\'')?;
     let value = source.strip_prefix(quote)?.strip_suffix(quote)?;

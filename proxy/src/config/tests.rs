@@ -7,6 +7,7 @@ use super::*;
 
 mod agree;
 mod faults;
+mod subjects;
 
 const FILE: &str = "/etc/mcpl/sidecar.toml";
 
@@ -46,11 +47,14 @@ env = { DISCORD_TOKEN = "${SECRET}" }
 cwd = "."
 expires_after_ms = 0
 connect_timeout_ms = 30000
+undelivered = false
+preset = "heartbeat-mcpl"
 [producer.host]
 profile = "generic"
 dedup = "push"
 in_doubt = "hold"
 policy_wait_ms = 10000
+shims = []
 [producer.coalesce]
 mode = "auto"
 quiet_ms = 1500
@@ -88,6 +92,19 @@ reason = "big"
 method = "channels/incoming"
 refusal = "too_large"
 limit_bytes = 9
+[[producer.subject]]
+method = "push/event"
+event_id = '^discord_(msg|edit)_(?<id>\d+)'
+message_id = "x"
+feature_set = "chat"
+channel = "^c"
+tags_any = ["a"]
+tags_none = ["b"]
+key = "message:{id}"
+scope = "messages"
+initial = false
+retract = false
+distinct = true
 "#;
 
 #[test]

@@ -290,7 +290,9 @@ impl Exchange {
                         HostReply { verdict, text: Bytes::from(text), error: false }
                     }
                 };
+                self.note_words(&reply);
                 self.tell(engine, now, Input::Replied(number, reply));
+                self.words = None;
             }
         }
     }

@@ -59,7 +59,11 @@ impl Exchange {
             self.tickets.insert(ticket, (number, at));
             self.looking_at = Some((number, line.clone()));
             let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event, digest: None };
+            let without_key = engine.without_key();
             self.tell(engine, now, Input::Event(arrival));
+            if engine.without_key() > without_key {
+                tracing::debug!("a subject rule matched an event and could make no key of it: it passes");
+            }
         }
         self.looking_at = None;
         self.seal(number, line, &params)

@@ -8,7 +8,7 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
 use super::request::{Asked, Pending, Spelled};
-use super::{Deed, Exchange, Gate, Side};
+use super::{Deed, Exchange, Gate, Side, shims};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
 /// request with more is refused, for nothing of it may pass unread.
@@ -310,14 +310,22 @@ impl Exchange {
             _ if envelope.repeated => Asked::Other,
             asked => asked,
         };
+        let (shims, mut shimmed) = (self.terms.shims, None);
         match asked {
             Asked::Other => {}
             Asked::Initialize => {
+                if shims.feature_sets_object && self.stance != Stance::Apart {
+                    shimmed =
+                        envelope.result.and_then(|result| shims::feature_sets_object(line.text(), result));
+                }
                 let sets = FeatureSets::of(envelope.result.unwrap_or(b"null"));
                 self.tell(engine, now, Input::Declared(sets));
             }
             Asked::Grant(request) => {
-                let accepted = envelope.result.is_some_and(Admission::accepts);
+                if shims.policy_receipt {
+                    shimmed = shims::policy_receipt(line.text(), envelope);
+                }
+                let accepted = shimmed.is_some() || envelope.result.is_some_and(Admission::accepts);
                 self.tell(engine, now, Input::Grant(GrantFact::Answered { request, accepted }));
             }
             Asked::Register(submitted) => {
@@ -336,9 +344,10 @@ impl Exchange {
             Asked::Events(parcel) => return self.events_answered(engine, now, parcel, envelope, line),
         }
         match pending.batch {
-            None => Course::Pass,
+            None => shimmed.map_or(Course::Pass, |text| Course::Rewritten(Line::from_vec(text))),
             Some(batch) => {
-                self.answer_in_batch(batch, line.text(), &Gate::default());
+                let text = shimmed.as_deref().unwrap_or(line.text());
+                self.answer_in_batch(batch, text, &Gate::default());
                 Course::Taken
             }
         }

@@ -3,6 +3,7 @@
 mod batches;
 mod events;
 mod passing;
+mod producers;
 mod renders;
 mod splitting;
 
@@ -34,9 +35,17 @@ struct Bench {
 impl Bench {
     /// A session whose host has said nothing yet.
     fn silent() -> Self {
-        let (producer, _) = config::defaults("bench");
+        Self::configured("")
+    }
+
+    /// The same, with these lines in the producer's table.
+    fn configured(lines: &str) -> Self {
+        let text = format!("[[producer]]\nname = \"bench\"\n{lines}");
+        let file = std::path::Path::new("/x.toml");
+        let loaded = config::parse(config::Purpose::Wrap, file, &text, &|_| Some("/home".to_owned()));
+        let producer = loaded.unwrap().config.producers.remove(0);
         let terms: Terms = crate::binding::settings::terms(&producer);
-        let settings = Settings::default();
+        let settings: Settings = crate::binding::settings::settings(&producer, 10);
         Self {
             engine: Engine::new(settings, 1),
             exchange: Exchange::new(terms, "r"),
@@ -50,7 +59,11 @@ impl Bench {
 
     /// A session that is taken over: feature set `doc` and channel `chat` are known to be admitted.
     fn open() -> Self {
-        let mut bench = Self::silent();
+        Self::silent().opened()
+    }
+
+    fn opened(self) -> Self {
+        let mut bench = self;
         bench.host_says(HELLO);
         bench.producer_says(
             r#"{"jsonrpc":"2.0","id":"init","result":{"capabilities":{"experimental":{"mcpl":{"featureSets":{"doc":{"uses":["pushEvents"]}}}}}}}"#,

@@ -59,9 +59,10 @@ fn fill(peer: &mut Peer, held: Held) {
     while answered < total {
         while sent < total && sent - answered < UNANSWERED {
             let subject = sent % SUBJECTS;
-            out.push_str(&format!(
+            let event = format!(
                 r#"{{"jsonrpc":"2.0","id":{sent},"method":"push/event","params":{{"featureSet":"doc","eventId":"event-{sent}","timestamp":"2026-01-01T00:00:00Z","coalesce":{{"key":"doc/{subject}"{deferred}}},"payload":{{"content":[{{"type":"text","text":"someone did something"}}]}}}}}}"#
-            ));
+            );
+            out.push_str(&event);
             out.push('\n');
             sent += 1;
         }

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
+use mcpl_codec::Event;
 use mcpl_policy::admission::FeatureSets;
 use mcpl_policy::engine::{
     Answer, Arrival, ChannelFact, Fate, GrantFact, Host, Outcome, Rendering, Resolve, StoreState, Ticket,
@@ -184,7 +185,7 @@ impl Rig {
                 }
                 Output::Forward { number, body, .. } => {
                     let body: Value = serde_json::from_slice(&body).unwrap();
-                    let id = body["eventId"].as_str().unwrap().to_owned();
+                    let id = body["eventId"].as_str().or(body["messageId"].as_str()).unwrap().to_owned();
                     self.told.push(id.clone());
                     let text = body.pointer("/payload/content").or(body.get("content"));
                     let text = text.and_then(Value::as_str).unwrap_or_default().to_owned();
@@ -261,6 +262,14 @@ impl Rig {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
         self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event(), digest: None }));
+        self.tickets
+    }
+
+    /// An event comes, spelled out; its ticket.
+    pub(super) fn spelled(&mut self, event: Event) -> u64 {
+        self.tickets += 1;
+        let ticket = Ticket(self.tickets);
+        self.feed(Input::Event(Arrival { ticket, answerable: true, event, digest: None }));
         self.tickets
     }
 

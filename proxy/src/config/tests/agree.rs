@@ -40,7 +40,9 @@ fn only(path: &str, value: &str) -> String {
     match table {
         "" => format!("{name} = {value}\n"),
         "producer" => format!("[[producer]]\n{name} = {value}\n"),
-        "producer.refusals.rule" => format!("[[producer]]\n[[{table}]]\n{name} = {value}\n"),
+        "producer.refusals.rule" | "producer.subject" => {
+            format!("[[producer]]\n[[{table}]]\n{name} = {value}\n")
+        }
         _ if table.starts_with("producer.") => format!("[[producer]]\n[{table}]\n{name} = {value}\n"),
         _ => format!("[{table}]\n{name} = {value}\n"),
     }
@@ -69,7 +71,7 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
         let unknown = read(&only(&format!("{path}_x"), "1")).unwrap_err().to_string();
         assert!(unknown.contains("unknown key"), "{path}: {unknown}");
     }
-    for key in ["drain_ms", "producer.preset", "producer.subject", "producer.host.shims"] {
+    for key in ["drain_ms", "producer.presets", "producer.subjects", "producer.host.shim"] {
         assert!(read(&only(key, "1")).unwrap_err().to_string().contains("unknown key"), "{key}");
     }
     assert!(read(&format!("{LEAST}coalesce.mode = \"observe\"")).is_err());
@@ -77,7 +79,9 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
 
 #[test]
 fn defaults_and_limits_of_the_schema_are_the_readers() {
-    let config = read(&format!("{LEAST}[[producer.refusals.rule]]\nrefusal = 'x'\n")).unwrap();
+    let config =
+        read(&format!("{LEAST}[[producer.refusals.rule]]\nrefusal = 'x'\n[[producer.subject]]\nkey = 'x'\n"))
+            .unwrap();
     let effective: toml::Table = config.effective().parse().unwrap();
     let mut defaults = 0;
     for (path, property) in all() {
