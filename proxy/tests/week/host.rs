@@ -521,7 +521,9 @@ impl Host {
             let scope = coalesce["channelId"].as_str().or(event["channelId"].as_str()).unwrap_or(set);
             let key = format!("{scope}/{}", coalesce["key"].as_str().unwrap_or_default());
             let before = self.unread.len();
-            self.unread.retain(|unread| unread.key.as_ref() != Some(&key));
+            for unread in self.unread.extract_if(.., |unread| unread.key.as_ref() == Some(&key)) {
+                oracle.displaced(&unread.text);
+            }
             let unread = self.unread.len() < before;
             let initial = coalesce["initial"] == json!(true);
             let retract = coalesce["retract"] == json!(true);

@@ -25,6 +25,8 @@ mod sidecar;
 mod table;
 mod world;
 
+use std::fmt::Write as _;
+
 use oracle::Sums;
 use sidecar::Plant;
 use world::{Between, World};
@@ -69,30 +71,31 @@ fn play(lasts_ms: u64, pace: u64, seed: u64) -> Vec<Played> {
 fn nothing_is_lost_doubled_or_stuck_and_next_to_nothing_is_left_for_the_operator() {
     let days = variable("MCPL_WEEK");
     let seed = variable("MCPL_WEEK_SEED").unwrap_or(1);
-    let (lasts_ms, pace) = days.map_or((3 * HOUR_MS, 8), |days| (days * 24 * HOUR_MS, 1));
+    let (lasts_ms, pace) = days.map_or((HOUR_MS / 2, 16), |days| (days * 24 * HOUR_MS, 1));
     let began = std::time::Instant::now();
     let played = play(lasts_ms, pace, seed);
     if days.is_some() {
         print!("{}", table::of(&played));
         println!("seed {seed}, {} ms of virtual time a row, {:?}", lasts_ms, began.elapsed());
     }
-    let (mut operator, mut meant) = (0, 0);
+    let (mut operator, mut stale, mut meant, mut faults) = (0, 0, 0, String::new());
     for Played { host, producer, between, sums, words } in &played {
-        if *between == Between::Pipe {
+        // What a host that coalesces by itself refuses for good is the operator's, once it is stored.
+        let is_by_itself = *host == host::Kind::Newer && *between == Between::Store;
+        if *between == Between::Pipe || is_by_itself {
             continue;
         }
-        let wrong = (sums.lost, sums.doubled, sums.stuck, sums.stale, sums.undead);
-        let pair = format!("{}/{} {}", host.as_str(), producer.as_str(), between.as_str());
-        assert_eq!(
-            wrong,
-            (0, 0, 0, 0, 0),
-            "{pair}: lost, doubled, stuck, stale, undead\n{}",
-            words.join("\n")
-        );
+        stale += sums.stale;
+        if (sums.lost, sums.doubled, sums.stuck, sums.undead) != (0, 0, 0, 0) {
+            let pair = format!("{}/{} {}", host.as_str(), producer.as_str(), between.as_str());
+            let _ = writeln!(faults, "{pair}, seed {seed}: {sums:?}\n{}", words.join("\n"));
+        }
         operator += sums.operator;
         meant += sums.meant;
     }
+    assert!(faults.is_empty(), "{faults}");
     assert!(operator * 10_000 <= meant, "{operator} of {meant} left for the operator");
+    assert!(stale * 10_000 <= meant, "{stale} of {meant} told last in an older state");
 }
 
 /// What is done wrong on purpose, by a sidecar that is otherwise itself.

@@ -178,6 +178,16 @@ impl Oracle {
         }
     }
 
+    /// A host that coalesces took this out of what the model has not seen yet.
+    pub fn displaced(&mut self, text: &str) {
+        for number in numbers(text.as_bytes()) {
+            if let Some(occurrence) = self.at(number) {
+                occurrence.taken.clear();
+                occurrence.last = 0;
+            }
+        }
+    }
+
     /// The model sees this.
     pub fn read(&mut self, text: &str) {
         for number in numbers(text.as_bytes()) {

@@ -89,6 +89,8 @@ enum Asked {
 pub struct Producer {
     pub kind: Kind,
     chance: Chance,
+    /// When something happens in the world outside, whatever becomes of it.
+    clock: Chance,
     pub is_up: bool,
     pub out: VecDeque<String>,
     /// Nothing new is said any more.
@@ -117,6 +119,7 @@ impl Producer {
         let mut producer = Self {
             kind,
             chance: Chance::new(seed ^ 0x9d0d),
+            clock: Chance::new(seed ^ 0xc10c),
             is_up: false,
             out: VecDeque::new(),
             is_quiet: false,
@@ -174,12 +177,12 @@ impl Producer {
         self.later.insert((at_ms, self.serial), act);
     }
 
-    /// Much happens at once.
-    pub fn flood(&mut self, now_ms: u64) {
-        let count = self.chance.span(200, 1_500);
-        let lasts = self.chance.span(2_000, 20_000);
+    /// Much happens at once; `calm` times less than it may.
+    pub fn flood(&mut self, now_ms: u64, calm: u64) {
+        let count = self.clock.span(200, 1_500) / calm;
+        let lasts = self.clock.span(2_000, 20_000);
         for _ in 0..count {
-            let at_ms = now_ms + self.chance.span(0, lasts);
+            let at_ms = now_ms + self.clock.span(0, lasts);
             let act = match self.kind {
                 Kind::Discord | Kind::Portal => Act::Post,
                 Kind::Heartbeat => Act::Beat,
@@ -212,7 +215,7 @@ impl Producer {
                 _ => 0,
             };
             if mean > 0 && alone(&act, &self.later) {
-                let at = again(mean, &mut self.chance);
+                let at = again(mean, &mut self.clock);
                 self.later(at, act.clone());
             }
         }

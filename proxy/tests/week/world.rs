@@ -79,7 +79,16 @@ pub struct World {
     pub oracle: Oracle,
     is_connected: bool,
     connect_ms: Option<u64>,
-    troubles: Vec<(u64, Trouble, u64)>,
+    troubles: Vec<Plan>,
+    pace: u64,
+}
+
+/// When something befalls them next, and how often it does.
+struct Plan {
+    at_ms: u64,
+    trouble: Trouble,
+    mean_ms: u64,
+    chance: Chance,
 }
 
 /// What `wrap` would be configured with for these two.
@@ -104,15 +113,14 @@ impl World {
         (seed, pace): (u64, u64),
         plant: Plant,
     ) -> Self {
-        let mut chance = Chance::new(seed);
         let store = between == Between::Store;
-        let troubles = TROUBLES
-            .iter()
-            .map(|&(trouble, minutes)| {
-                let mean_ms = minutes * 60_000 / pace;
-                (60_000 + chance.until(mean_ms), trouble, mean_ms)
-            })
-            .collect();
+        // Each of its own, so that the same befalls them whatever stands between.
+        let plan = |(trouble, minutes): &(Trouble, u64)| {
+            let mut chance = Chance::new(seed ^ (*minutes << 32) ^ *trouble as u64);
+            let mean_ms = minutes * 60_000 / pace;
+            Plan { at_ms: 60_000 + chance.until(mean_ms), trouble: *trouble, mean_ms, chance }
+        };
+        let troubles = TROUBLES.iter().map(plan).collect();
         Self {
             now_ms: 0,
             host: Host::new(host, seed),
@@ -122,8 +130,9 @@ impl World {
             oracle: Oracle::default(),
             is_connected: false,
             connect_ms: Some(0),
-            chance,
+            chance: Chance::new(seed),
             troubles,
+            pace,
         }
     }
 
@@ -149,7 +158,7 @@ impl World {
                 self.sidecar.as_ref().and_then(Sidecar::due),
                 self.connect_ms,
                 waits.then_some(self.host.paused_until_ms),
-                self.troubles.iter().map(|(at, ..)| *at).min(),
+                self.troubles.iter().map(|plan| plan.at_ms).min(),
                 Some(end_ms),
             ];
             let next = next.into_iter().flatten().min().unwrap_or(end_ms);
@@ -286,13 +295,14 @@ impl World {
     fn befall(&mut self) {
         let now_ms = self.now_ms;
         for place in 0..self.troubles.len() {
-            let (at, trouble, mean_ms) = self.troubles[place];
-            if at > now_ms {
+            let plan = &mut self.troubles[place];
+            if plan.at_ms > now_ms {
                 continue;
             }
-            self.troubles[place].0 = now_ms + self.chance.until(mean_ms);
-            let brief = now_ms + self.chance.span(2_000, 60_000);
-            let long = now_ms + self.chance.span(5_000, 300_000);
+            let (trouble, kind) = (plan.trouble, plan.chance.span(0, 3));
+            plan.at_ms = now_ms + plan.chance.until(plan.mean_ms);
+            let brief = now_ms + plan.chance.span(2_000, 60_000);
+            let long = now_ms + plan.chance.span(5_000, 300_000);
             match trouble {
                 Trouble::HostStops | Trouble::HostKilled if self.is_connected => {
                     self.host_down(trouble == Trouble::HostKilled);
@@ -302,10 +312,10 @@ impl World {
                 Trouble::Pause => self.host.paused_until_ms = long,
                 Trouble::HostStorage => self.host.bad_until_ms = brief,
                 Trouble::HostSlow => self.host.slow_until_ms = long,
-                Trouble::Flood => self.producer.flood(now_ms),
+                Trouble::Flood => self.producer.flood(now_ms, self.pace),
                 Trouble::JournalFails => {
                     if let Some(sidecar) = &mut self.sidecar {
-                        match self.chance.span(0, 3) {
+                        match kind {
                             0 => sidecar.slow_until(long),
                             _ => sidecar.fails_until_ms = brief,
                         }

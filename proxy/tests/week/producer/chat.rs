@@ -104,7 +104,10 @@ impl Producer {
             return;
         }
         let number = meant(oracle, &format!("message:{id}"), true);
-        let origin = json!({"source": self.kind.as_str(), "channelId": format!("c{}", message.channel)});
+        let mut origin = json!({"source": self.kind.as_str(), "channelId": format!("c{}", message.channel)});
+        if self.kind == Kind::Portal {
+            origin["mcplChannelId"] = channel(message.channel).into();
+        }
         let (event_id, tags): (String, &[&str]) = match self.kind {
             Kind::Portal => (format!("portal_del_{id}"), &["chat:deleted"]),
             _ => (format!("discord_delete_{id}"), &[]),

@@ -27,7 +27,7 @@ impl Producer {
             return;
         }
         let once = self.chance.percent(30);
-        let name = if once { format!("rem_{now_ms}") } else { format!("rem_every_{which}") };
+        let name = if once { format!("rem_{now_ms}_{which}") } else { format!("rem_every_{which}") };
         let number = if once {
             oracle.meant(None, Sense::Says)
         } else {
