@@ -21,16 +21,19 @@ pub enum Between {
     Wrap,
     /// … and `uncoalesced = "store"`.
     Store,
+    /// … and `mode = "always"`: also where the host coalesces by itself.
+    Always,
 }
 
 impl Between {
-    pub const ALL: [Self; 3] = [Self::Pipe, Self::Wrap, Self::Store];
+    pub const ALL: [Self; 4] = [Self::Pipe, Self::Wrap, Self::Store, Self::Always];
 
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Pipe => "pipe",
             Self::Wrap => "wrap",
             Self::Store => "store",
+            Self::Always => "always",
         }
     }
 }
@@ -92,9 +95,13 @@ struct Plan {
 }
 
 /// What `wrap` would be configured with for these two.
-fn sidecar(host: host::Kind, producer: producer::Kind, store: bool, seed: u64, plant: Plant) -> Sidecar {
+fn sidecar(host: host::Kind, producer: producer::Kind, between: Between, seed: u64, plant: Plant) -> Sidecar {
     let preset = producer.preset().map(|preset| format!("preset = '{preset}'\n")).unwrap_or_default();
-    let forward = if store { "forward.uncoalesced = 'store'\n" } else { "" };
+    let forward = match between {
+        Between::Store => "forward.uncoalesced = 'store'\n",
+        Between::Always => "coalesce.mode = 'always'\n",
+        Between::Pipe | Between::Wrap => "",
+    };
     let text = format!(
         "state_dir = 'state'\n[[producer]]\nname = 'week'\n{preset}{forward}host.profile = '{}'\n\
          host.shims = ['feature-sets-object', 'policy-receipt']\n",
@@ -113,7 +120,6 @@ impl World {
         (seed, pace): (u64, u64),
         plant: Plant,
     ) -> Self {
-        let store = between == Between::Store;
         // Each of its own, so that the same befalls them whatever stands between.
         let plan = |(trouble, minutes): &(Trouble, u64)| {
             let mut chance = Chance::new(seed ^ (*minutes << 32) ^ *trouble as u64);
@@ -125,7 +131,7 @@ impl World {
             now_ms: 0,
             host: Host::new(host, seed),
             producer: Producer::new(producer, seed),
-            sidecar: (between != Between::Pipe).then(|| sidecar(host, producer, store, seed, plant)),
+            sidecar: (between != Between::Pipe).then(|| sidecar(host, producer, between, seed, plant)),
             pipes: Pipes::default(),
             oracle: Oracle::default(),
             is_connected: false,
