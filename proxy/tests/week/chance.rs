@@ -1,6 +1,6 @@
 //! All the randomness there is: one seed makes one week.
 
-/// A small generator (SplitMix64).
+/// A small generator (`SplitMix64`).
 #[derive(Clone, Debug)]
 pub struct Chance(u64);
 

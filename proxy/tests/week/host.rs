@@ -1,5 +1,8 @@
 //! Four hosts as they are: their answers, codes and words, what they die of, and what they remember.
 
+mod lanes;
+mod newer;
+
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 use serde_json::{Value, json};
@@ -369,7 +372,7 @@ impl Host {
                 ]);
                 match self.kind {
                     Kind::March => {
-                        self.tell("featureSets/update", Some(json!({"enabled": sets, "disabled": []})))
+                        self.tell("featureSets/update", Some(json!({"enabled": sets, "disabled": []})));
                     }
                     Kind::Newer | Kind::Bridge => {
                         let params = json!({"effectiveCapabilities": all, "enabled": sets, "disabled": []});
@@ -381,206 +384,10 @@ impl Host {
             }
             "featureSets/update" => self.granted = Some(message["result"]["accepted"] == json!(true)),
             "context/beforeInference" if matches!(self.thought, Thought::Asked(_)) => {
-                self.look(now_ms, oracle)
+                self.look(now_ms, oracle);
             }
             _ => {}
         }
-    }
-
-    fn push(&mut self, now_ms: u64, params: &Value, oracle: &mut Oracle) -> Option<Value> {
-        let set = params["featureSet"].as_str().unwrap_or("undefined").to_owned();
-        let id = params["eventId"].as_str().unwrap_or("undefined").to_owned();
-        let content = &params["payload"]["content"];
-        match self.kind {
-            Kind::March => {
-                if !self.sets.contains(&set) {
-                    return Some(refused(&format!("Unknown feature set: {set}")));
-                }
-                if self.seen.contains(&id) {
-                    return Some(refused("duplicate"));
-                }
-                if self.seen.len() >= SEEN {
-                    self.seen.clear();
-                }
-                self.seen.insert(id);
-                // The callback that wakes it throws where nothing can be kept, and nobody catches that.
-                if !is_blocks(content) || now_ms < self.bad_until_ms {
-                    self.die();
-                    return None;
-                }
-            }
-            Kind::Newer => return Some(self.newer(now_ms, "pushEvents", params, params, content, oracle)),
-            Kind::Bridge => {
-                if now_ms < self.bad_until_ms {
-                    return Some(error(-32000, "internal error"));
-                }
-            }
-            Kind::Harness => {
-                if now_ms < self.bad_until_ms {
-                    return Some(error(-32000, "ENOSPC: no space left on device"));
-                }
-            }
-        }
-        self.take(now_ms, "push/event", None, text_of(content), oracle);
-        Some(json!({"result": {"accepted": true, "inferenceId": format!("s-{now_ms}")}}))
-    }
-
-    fn messages(&mut self, now_ms: u64, params: &Value, oracle: &mut Oracle) -> Option<Value> {
-        if self.kind != Kind::March && self.kind != Kind::Newer && now_ms < self.bad_until_ms {
-            return Some(error(-32000, "internal error"));
-        }
-        let mut results = Vec::new();
-        for message in params["messages"].as_array().into_iter().flatten() {
-            let id = &message["messageId"];
-            let channel = message["channelId"].as_str().unwrap_or_default();
-            let content = &message["content"];
-            match self.kind {
-                Kind::March if !is_blocks(content) || now_ms < self.bad_until_ms => {
-                    self.die();
-                    return None;
-                }
-                Kind::Newer => {
-                    if self.granted != Some(true) {
-                        return Some(self.newer(
-                            now_ms,
-                            "channels.incoming",
-                            params,
-                            message,
-                            content,
-                            oracle,
-                        ));
-                    }
-                    let answer = if self.channels.contains(channel) {
-                        self.newer(now_ms, "channels.incoming", params, message, content, oracle)
-                    } else {
-                        refused(&format!("unknown channel \"{channel}\" — register it first (§14.5)"))
-                    };
-                    let mut result = match &answer["error"] {
-                        Value::Null => answer["result"].clone(),
-                        error => json!({"accepted": false, "reason": error["message"]}),
-                    };
-                    result["messageId"] = id.clone();
-                    results.push(result);
-                    continue;
-                }
-                Kind::Bridge if !self.channels.contains(channel) => {
-                    results.push(json!({"messageId": id, "accepted": false}));
-                    continue;
-                }
-                _ => {}
-            }
-            self.take(now_ms, "channels/incoming", None, text_of(content), oracle);
-            results.push(json!({"messageId": id, "accepted": true}));
-        }
-        Some(json!({"result": {"results": results}}))
-    }
-
-    /// The newer framework's admission: its gates, its words, its memory and its folding.
-    fn newer(
-        &mut self,
-        now_ms: u64,
-        capability: &str,
-        params: &Value,
-        event: &Value,
-        content: &Value,
-        oracle: &mut Oracle,
-    ) -> Value {
-        if self.granted != Some(true) {
-            let why = if self.granted.is_none() {
-                "initial policy not yet established (§5.3)"
-            } else {
-                "not in the effective grant"
-            };
-            let text = format!("push-event rejected: capability \"{capability}\" {why}");
-            return json!({"error": {"code": -32002, "message": text, "data": {"capability": capability}}});
-        }
-        let set = params["featureSet"].as_str().unwrap_or_default();
-        let is_push = capability == "pushEvents";
-        if is_push && !self.sets.iter().any(|known| known == set) {
-            let text = format!("Unknown feature set: {set}");
-            return json!({"error": {"code": -32003, "message": text, "data": {"featureSet": set}}});
-        }
-        if !is_blocks(content) {
-            return json!({"error": {"code": -32602, "message": "content", "data": {"field": "payload.content"}}});
-        }
-        let coalesce = &event["coalesce"];
-        let id = event["eventId"].as_str().map(ToOwned::to_owned);
-        if self.receipts.len() > 4_096 {
-            self.receipts.retain(|_, (at_ms, _)| *at_ms + WINDOW_MS > now_ms);
-        }
-        let known = id.as_ref().and_then(|id| self.receipts.get(id));
-        if let Some((_, result)) = known.filter(|(at_ms, _)| *at_ms + WINDOW_MS > now_ms) {
-            return if coalesce.is_object() { result.clone() } else { refused("duplicate") };
-        }
-        if now_ms < self.bad_until_ms {
-            return error(-32000, "host could not make the acceptance durable; retry");
-        }
-        let lane = if is_push { "push/event" } else { "channels/incoming" };
-        let mut result = json!({"result": {"accepted": true}});
-        if coalesce.is_object() {
-            let scope = coalesce["channelId"].as_str().or(event["channelId"].as_str()).unwrap_or(set);
-            let key = format!("{scope}/{}", coalesce["key"].as_str().unwrap_or_default());
-            let before = self.unread.len();
-            for unread in self.unread.extract_if(.., |unread| unread.key.as_ref() == Some(&key)) {
-                oracle.displaced(&unread.text);
-            }
-            let unread = self.unread.len() < before;
-            let initial = coalesce["initial"] == json!(true);
-            let retract = coalesce["retract"] == json!(true);
-            let outcome = match (retract, unread, initial) {
-                (true, true, _) if !self.told_of.contains(&key) => "retracted",
-                (true, ..) => "noted",
-                (false, true, _) => "replaced",
-                (false, false, true) => "first",
-                (false, false, false) => "appended",
-            };
-            result["result"]["coalesce"] = json!({"outcome": outcome});
-            if outcome == "retracted" {
-                self.wake(now_ms);
-            } else {
-                // A deletion notice is no occupant.
-                self.take(now_ms, lane, (!retract).then_some(key), text_of(content), oracle);
-            }
-        } else {
-            self.take(now_ms, lane, None, text_of(content), oracle);
-        }
-        if let Some(id) = id {
-            self.receipts.insert(id, (now_ms, result.clone()));
-        }
-        result
-    }
-
-    fn register(&mut self, params: &Value) -> Option<Value> {
-        let Some(channels) = params["channels"].as_array() else {
-            if self.kind == Kind::March {
-                self.die();
-            }
-            return None;
-        };
-        let ids: Vec<String> =
-            channels.iter().filter_map(|channel| channel["id"].as_str().map(ToOwned::to_owned)).collect();
-        self.channels.extend(ids.iter().cloned());
-        // Every one is opened where that is what the host does, and some of them elsewhere.
-        for (place, id) in ids.iter().enumerate() {
-            if self.kind == Kind::March || place % 2 == 0 {
-                self.ask("channels/open", &json!({"channelId": id}));
-            }
-        }
-        Some(match self.kind {
-            Kind::March => json!({"result": {"registered": ids}}),
-            Kind::Harness => json!({"result": {}}),
-            Kind::Newer | Kind::Bridge => {
-                let results: Vec<Value> = ids.iter().map(|id| json!({"id": id, "accepted": true})).collect();
-                json!({"result": {"results": results}})
-            }
-        })
-    }
-
-    fn take(&mut self, now_ms: u64, lane: &str, key: Option<String>, text: String, oracle: &mut Oracle) {
-        let on_disk = self.kind == Kind::Newer;
-        oracle.taken(&text, self.run, self.kind.dedups(lane), on_disk);
-        self.unread.push(Unread { key, text });
-        self.wake(now_ms);
     }
 }
 

@@ -13,7 +13,12 @@
 //! `MCPL_WEEK` is the days, `MCPL_WEEK_SEED` another seed, `MCPL_WEEK_PAIR=2026-03/discord` one pair only.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
-#![allow(clippy::cast_precision_loss, clippy::cast_possible_truncation, unreachable_pub)]
+#![allow(
+    clippy::cast_precision_loss,
+    clippy::cast_possible_truncation,
+    unreachable_pub,
+    clippy::print_stderr
+)]
 
 mod book;
 mod chance;

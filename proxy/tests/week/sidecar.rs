@@ -2,10 +2,12 @@
 //!
 //! One process lives as long as the host's connection; its journal outlives it.
 
+mod disk;
+mod wrong;
+
 use std::collections::VecDeque;
 
 use mcpl_codec::Line;
-use mcpl_policy::engine::StoreState;
 use mcpl_policy::journal::Step;
 use mcpl_policy::{Engine, Input, Now, Settings};
 use mcpl_sidecar::binding::OUTBOX_BYTES;
@@ -15,6 +17,8 @@ use crate::book::Book;
 use crate::chance::Chance;
 use crate::oracle::Oracle;
 use crate::pipe::Pipes;
+
+use self::wrong::{accepted_in_its_name, again};
 
 /// When the calendar starts.
 pub const EPOCH_MS: i64 = 1_767_225_600_000;
@@ -140,13 +144,13 @@ impl Sidecar {
     }
 
     /// The connection ended. `killed`: and the program with it, at once.
-    pub fn end(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle, killed: bool) {
+    pub fn end(&mut self, now_ms: u64, oracle: &mut Oracle, killed: bool) {
         if !killed && let Some(process) = &mut self.process {
             process.to_host.retain(|(_, tag)| tag.is_none());
             process.gate.retain(|gated| matches!(gated.cargo, Cargo::Answer(_)));
             let now = process.now(now_ms);
             process.exchange.end(&mut process.engine, now);
-            self.carry(now_ms, pipes, oracle);
+            self.carry(now_ms, oracle);
             if self.fails_until_ms <= now_ms
                 && let Some(process) = &mut self.process
                 && !process.lost
@@ -175,13 +179,13 @@ impl Sidecar {
         if self.process.is_none() {
             return false;
         }
-        let mut moved = self.commit(now_ms, pipes, oracle);
-        self.fill(now_ms, pipes, oracle);
+        let mut moved = self.commit(now_ms, oracle);
+        self.fill(now_ms, oracle);
         self.pass_late(now_ms);
         if let Some(process) = &self.process {
             let now = process.now(now_ms);
             if process.engine.deadline_ms().is_some_and(|at| at <= now.mono_ms) {
-                self.tell(now_ms, Input::Tick, pipes, oracle);
+                self.tell(now_ms, Input::Tick, oracle);
                 moved = true;
             }
         }
@@ -206,23 +210,23 @@ impl Sidecar {
                     Side::Host => process.exchange.from_host(&mut process.engine, now, line),
                     Side::Producer => process.exchange.from_producer(&mut process.engine, now, line),
                 }
-                self.carry(now_ms, pipes, oracle);
+                self.carry(now_ms, oracle);
                 self.write(now_ms, pipes, oracle);
             }
         }
         moved |= self.write(now_ms, pipes, oracle);
-        self.attend(now_ms, pipes, oracle);
+        self.attend(now_ms, oracle);
         moved
     }
 
-    fn tell(&mut self, now_ms: u64, input: Input, pipes: &mut Pipes, oracle: &mut Oracle) {
+    fn tell(&mut self, now_ms: u64, input: Input, oracle: &mut Oracle) {
         let Some(process) = &mut self.process else { return };
         let now = process.now(now_ms);
         process.exchange.tell(&mut process.engine, now, input);
-        self.carry(now_ms, pipes, oracle);
+        self.carry(now_ms, oracle);
     }
 
-    fn carry(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle) {
+    fn carry(&mut self, now_ms: u64, oracle: &mut Oracle) {
         let Some(process) = &mut self.process else { return };
         while let Some(deed) = process.exchange.poll() {
             match deed {
@@ -255,94 +259,6 @@ impl Sidecar {
             let wait = if slow { self.chance.span(100, 3_000) } else { self.chance.span(1, 12) };
             process.commit_ms = Some(now_ms + wait);
         }
-        let _ = pipes;
-    }
-
-    /// The disk gets on; or it does not.
-    fn commit(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle) -> bool {
-        let Some(process) = &mut self.process else { return false };
-        if process.commit_ms.is_none_or(|at| at > now_ms) {
-            return false;
-        }
-        process.commit_ms = None;
-        let failing = now_ms < self.fails_until_ms;
-        if process.lost {
-            if failing {
-                process.commit_ms = Some(self.fails_until_ms);
-                return false;
-            }
-            process.lost = false;
-            let state = if self.is_full { StoreState::Short } else { StoreState::Good };
-            let recovery = self.book.recovery(0);
-            process.engine.restore(process.durable, state, recovery).unwrap();
-            let now = process.now(now_ms);
-            process.exchange.carry_out(&mut process.engine, now);
-            self.carry(now_ms, pipes, oracle);
-            return true;
-        }
-        if failing && process.disk.iter().any(|item| matches!(item, Item::Step(_))) {
-            process.lost = true;
-            let items: Vec<Item> = process.disk.drain(..).collect();
-            while let Some(gated) = process.gate.pop_front() {
-                process.give_up(gated);
-            }
-            self.tell(now_ms, Input::Store(StoreState::Gone), pipes, oracle);
-            for item in items {
-                if let (Item::Read { ticket, .. }, Some(process)) = (item, &mut self.process) {
-                    process.exchange.read(ticket, None);
-                    self.carry(now_ms, pipes, oracle);
-                }
-            }
-            if let Some(process) = &mut self.process {
-                process.commit_ms = Some(self.fails_until_ms);
-            }
-            return true;
-        }
-        let mut read = Vec::new();
-        for item in process.disk.drain(..) {
-            match item {
-                Item::Step(step) => {
-                    self.book.apply(&step);
-                    process.durable = step.seq;
-                }
-                Item::Read { ticket, receipt } => read.push((ticket, self.book.receipt(receipt))),
-            }
-        }
-        process.engine.durable(process.durable);
-        while process.gate.front().is_some_and(|gated| gated.after <= process.durable) {
-            if let Some(gated) = process.gate.pop_front() {
-                process.queue(gated);
-            }
-        }
-        for (ticket, receipt) in read {
-            if let Some(process) = &mut self.process {
-                process.exchange.read(ticket, receipt);
-                self.carry(now_ms, pipes, oracle);
-            }
-        }
-        true
-    }
-
-    /// The disk is full, or has room again.
-    fn fill(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle) {
-        let full = now_ms < self.full_until_ms;
-        if full == self.is_full || self.process.as_ref().is_none_or(|process| process.lost) {
-            return;
-        }
-        self.is_full = full;
-        let state = if full { StoreState::Short } else { StoreState::Good };
-        self.tell(now_ms, Input::Store(state), pipes, oracle);
-    }
-
-    fn pass_late(&mut self, now_ms: u64) {
-        let Some(process) = &mut self.process else { return };
-        let late = |gated: &Gated| matches!(gated.cargo, Cargo::Pass) && gated.since_ms + PASS_MS <= now_ms;
-        while let Some(at) = process.gate.iter().position(late) {
-            if let Some(gated) = process.gate.remove(at) {
-                process.exchange.went_ahead();
-                process.queue(gated);
-            }
-        }
     }
 
     fn write(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle) -> bool {
@@ -358,7 +274,7 @@ impl Sidecar {
                     pipes.to_host.push(line.text().to_vec());
                     continue;
                 };
-                self.tell(now_ms, Input::HandedOver(number), pipes, oracle);
+                self.tell(now_ms, Input::HandedOver(number), oracle);
                 match self.wrong(Plant::Loss, Plant::Double) {
                     Plant::Loss => pipes.from_host.push(accepted_in_its_name(line.text())),
                     Plant::Double => {
@@ -368,7 +284,7 @@ impl Sidecar {
                     }
                     Plant::Nothing | Plant::Deaf => pipes.to_host.push(line.text().to_vec()),
                 }
-                self.tell(now_ms, Input::Written(number), pipes, oracle);
+                self.tell(now_ms, Input::Written(number), oracle);
                 continue;
             }
             if pipes.to_producer.has_room()
@@ -386,16 +302,16 @@ impl Sidecar {
         }
     }
 
-    fn attend(&mut self, now_ms: u64, pipes: &mut Pipes, oracle: &mut Oracle) {
+    fn attend(&mut self, now_ms: u64, oracle: &mut Oracle) {
         let Some(process) = &mut self.process else { return };
         let (congested, reading) = (process.is_congested(), process.may_read(Side::Host));
         let congested_before = std::mem::replace(&mut process.congested, congested);
         let reading_before = std::mem::replace(&mut process.reading, reading);
         if congested != congested_before {
-            self.tell(now_ms, Input::Congested(congested), pipes, oracle);
+            self.tell(now_ms, Input::Congested(congested), oracle);
         }
         if reading != reading_before {
-            self.tell(now_ms, Input::Reading(reading), pipes, oracle);
+            self.tell(now_ms, Input::Reading(reading), oracle);
         }
     }
 
@@ -409,55 +325,6 @@ impl Sidecar {
         let texts = |all: Vec<(_, Vec<u8>)>| all.into_iter().map(|(_, text)| text).collect();
         (texts(kept), texts(held))
     }
-
-    fn wrong(&mut self, one: Plant, other: Plant) -> Plant {
-        if self.plant != Plant::Nothing && (self.plant == one || self.plant == other) {
-            self.planted += 1;
-            let every = if self.plant == Plant::Deaf { 3 } else { 50 };
-            if self.planted % every == every / 2 {
-                return self.plant;
-            }
-        }
-        Plant::Nothing
-    }
-
-    fn is_deaf_to(&mut self, text: &[u8], pipes: &mut Pipes) -> bool {
-        let withdraws = |text: &[u8]| {
-            let text = String::from_utf8_lossy(text);
-            text.contains("\"retract\":true") || text.contains("discord_delete_")
-        };
-        if self.plant != Plant::Deaf
-            || !withdraws(text)
-            || self.wrong(Plant::Deaf, Plant::Deaf) == Plant::Nothing
-        {
-            return false;
-        }
-        pipes.to_producer.push(accepted_in_its_name(text));
-        true
-    }
-}
-
-/// What a host would say to this, had it been given it.
-fn accepted_in_its_name(text: &[u8]) -> Vec<u8> {
-    let asked: serde_json::Value = serde_json::from_slice(text).unwrap();
-    let mut result = serde_json::json!({"accepted": true});
-    if let Some(messages) = asked["params"]["messages"].as_array() {
-        let each =
-            messages.iter().map(|m| serde_json::json!({"messageId": m["messageId"], "accepted": true}));
-        result = serde_json::json!({"results": each.collect::<Vec<_>>()});
-    }
-    serde_json::json!({"jsonrpc": "2.0", "id": asked["id"], "result": result}).to_string().into_bytes()
-}
-
-/// The same once more, so that no host can tell that it is.
-fn again(text: &str) -> Vec<u8> {
-    let mut asked: serde_json::Value = serde_json::from_str(text).unwrap();
-    let id = asked["params"]["eventId"].as_str().map(|id| format!("{id}-again"));
-    if let Some(id) = id {
-        asked["params"]["eventId"] = id.into();
-    }
-    asked["id"] = "again".into();
-    asked.to_string().into_bytes()
 }
 
 impl Process {

@@ -292,7 +292,7 @@ impl World {
             if !killed {
                 sidecar.step(self.now_ms, &mut self.pipes, &mut self.oracle);
             }
-            sidecar.end(self.now_ms, &mut self.pipes, &mut self.oracle, killed);
+            sidecar.end(self.now_ms, &mut self.oracle, killed);
         }
         self.is_connected = false;
         self.producer.stop(self.now_ms);
