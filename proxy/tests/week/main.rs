@@ -10,7 +10,8 @@
 //! MCPL_WEEK=7 cargo test --release -p mcpl-sidecar --test week -- --nocapture
 //! ```
 //!
-//! `MCPL_WEEK` is the days, `MCPL_WEEK_SEED` another seed, `MCPL_WEEK_PAIR=2026-03/discord` one pair only.
+//! `MCPL_WEEK` is the days, `MCPL_WEEK_SEED` another seed, `MCPL_WEEK_PAIR=2026-03/discord` one pair only,
+//! with what went wrong in words; `MCPL_WEEK_TRACE=1` tells every line.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(
@@ -69,6 +70,9 @@ fn play(lasts_ms: u64, pace: u64, seed: u64) -> Vec<Played> {
                 let mut world = World::new((host, producer), between, (seed, pace), Plant::Nothing);
                 let sums = world.run(lasts_ms);
                 let words = std::mem::take(&mut world.oracle.words);
+                if only.is_some() {
+                    println!("{name} {}: {}", between.as_str(), words.join("\n"));
+                }
                 played.push(Played { host, producer, between, sums, words });
             }
         }
