@@ -49,6 +49,10 @@ impl Engine {
             // Where nothing can be written down nothing is promised: it passes, unless that would overtake what
             // is held of its subject.
             Applied::Yes if self.store == StoreState::Gone && !self.overtakes(event) => {
+                // The host has had its `eventId` all the same: what comes under it later needs a name of its own.
+                if let Some(id) = event.event_id.as_deref().filter(|id| !id.is_empty()) {
+                    self.used_ids.put(digest::fingerprint(&self.key, id));
+                }
                 event.coalesce = None;
             }
             Applied::No | Applied::Yes => {}
