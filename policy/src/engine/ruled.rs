@@ -49,6 +49,10 @@ impl Engine {
             // Where nothing can be written down nothing is promised: it passes, unless that would overtake what
             // is held of its subject.
             Applied::Yes if self.store == StoreState::Gone && !self.overtakes(event) => {
+                // The host has had its `eventId` all the same: what comes under it later needs a name of its own.
+                if let Some(id) = event.event_id.as_deref().filter(|id| !id.is_empty()) {
+                    self.used_ids.put(digest::fingerprint(&self.key, id));
+                }
                 event.coalesce = None;
             }
             Applied::No | Applied::Yes => {}
@@ -67,13 +71,19 @@ impl Engine {
     }
 
     /// Whether an accepted occurrence of an event's subject is still to be handed over, the unread one or one in
-    /// doubt: what passes now would overtake it.
+    /// doubt: what passes now would overtake it. So is one on its way whose step will not be on disk.
     fn overtakes(&mut self, event: &Event) -> bool {
         let Some(id) = self.subjects.find(event) else { return false };
+        let is_gone = self.store == StoreState::Gone;
+        let is_given_up =
+            |number: &u64| is_gone && self.outs.get(number).is_none_or(|out| out.step > self.durable);
         let waits = |work: &Work| {
-            work.subject == Some(id) && work.through.is_none() && !matches!(work.stage, Stage::Out(_))
+            work.subject == Some(id)
+                && work.through.is_none()
+                && !matches!(&work.stage, Stage::Out(number) if !is_given_up(number))
         };
-        self.subjects.get(id).is_some_and(|subject| subject.works > 0) && self.works.values().any(waits)
+        let has_any = |subject: &Subject| subject.works > 0 || (is_gone && subject.out > 0);
+        self.subjects.get(id).is_some_and(has_any) && self.works.values().any(waits)
     }
 
     /// What such an event is known by. One `eventId` with new content is a new occurrence under a name of its

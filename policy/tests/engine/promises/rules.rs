@@ -338,6 +338,39 @@ fn what_cannot_be_written_down_passes_unless_it_would_overtake_what_is_held() {
     assert_eq!(rig.say(push("msg_19", "x")), Answered::Passed);
 }
 
+/// Its forward was decided on, and that it was is never on disk: it is held again as soon as anything can be.
+#[test]
+fn what_cannot_be_written_down_does_not_overtake_what_was_about_to_be_handed_over() {
+    let mut rig = Rig::open(chat());
+    rig.say(message("17", "chan-b", "v1"));
+    rig.stall();
+    rig.wait(6_000);
+    assert_eq!(rig.texts(), ["v1"]);
+    rig.fail();
+    rig.out.clear();
+    let refused = rig.say(push("edit_17", "v2"));
+    assert!(matches!(refused, Answered::Refused(kind, _) if kind == "unavailable"));
+    rig.restore(StoreState::Good);
+    rig.wait(6_000);
+    assert_eq!(rig.texts(), ["v1"]);
+    // What is out, and on disk, is what it follows on.
+    rig.fail();
+    assert_eq!(rig.say(push("edit_17", "v2")), Answered::Passed);
+}
+
+/// A host that drops repeats would take the next edit for the one that passed.
+#[test]
+fn an_id_that_passed_while_nothing_could_be_written_down_is_used() {
+    let mut rig = Rig::open(chat());
+    rig.fail();
+    assert_eq!(rig.say(push("edit_17", "v2")), Answered::Passed);
+    rig.restore(StoreState::Good);
+    rig.say(push("edit_17", "v3"));
+    rig.wait(6_000);
+    assert_eq!(rig.texts(), ["v3"]);
+    assert!(rig.out_ids()[0].starts_with("edit_17~"), "{:?}", rig.out_ids());
+}
+
 #[test]
 fn where_there_is_no_room_and_while_the_sidecar_stops_it_passes() {
     let mut rig = Rig::open(Settings {
