@@ -18,7 +18,8 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     unreachable_pub,
-    clippy::print_stderr
+    clippy::print_stderr,
+    clippy::print_stdout
 )]
 
 mod book;
