@@ -13,6 +13,7 @@
 //! `MCPL_WEEK` is the days, `MCPL_WEEK_SEED` another seed, `MCPL_WEEK_PAIR=2026-03/discord` one pair only,
 //! with what went wrong in words; `MCPL_WEEK_TRACE=1` tells every line.
 
+#![allow(clippy::print_stdout)]
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::cast_possible_wrap, clippy::cast_sign_loss)]
 #![allow(
     clippy::cast_precision_loss,
