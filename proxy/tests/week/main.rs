@@ -19,8 +19,7 @@
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
     unreachable_pub,
-    clippy::print_stderr,
-    clippy::print_stdout
+    clippy::print_stderr
 )]
 
 mod book;
