@@ -152,8 +152,8 @@ impl Sqlite {
     }
 
     /// A portion of what waited to be deleted is.
-    fn deleted_later(&mut self, portion: Option<(u64, u64)>) {
-        if let Some(portion) = portion {
+    fn deleted_later(&mut self, portion: &[(u64, u64)]) {
+        if !portion.is_empty() {
             self.later.done(portion);
             self.sweep.deleted(Table::Notice);
         }
@@ -243,12 +243,12 @@ impl Store for Sqlite {
         self.in_use = true;
         let portion = self.whole(|this| {
             this.transaction(batch)?;
-            if this.later.is_full() { this.later.delete(&this.connection) } else { Ok(None) }
+            if this.later.is_full() { this.later.delete(&this.connection) } else { Ok(Vec::new()) }
         })?;
         for (_, first, last) in batch.clears().filter(|&(table, ..)| Later::takes(table)) {
             self.later.add(first, last);
         }
-        self.deleted_later(portion);
+        self.deleted_later(&portion);
         Ok(())
     }
 
@@ -287,10 +287,10 @@ impl Store for Sqlite {
             return Ok(Rest::Later);
         }
         self.tried = 0;
-        let mut portion = None;
+        let mut portion = Vec::new();
         if self.reserve.is_there() && !self.later.is_empty() {
             portion = self.whole(|this| this.later.delete(&this.connection))?;
-            self.deleted_later(portion);
+            self.deleted_later(&portion);
             if !self.later.is_empty() {
                 return Ok(Rest::More);
             }
@@ -300,7 +300,7 @@ impl Store for Sqlite {
         let most = if hurried { AT_ONCE } else { u64::MAX };
         let swept = self.reserve.is_there()
             && self.sweep.sweep(&self.connection, most).map_err(|why| of_error(&why))?;
-        if (more || swept || portion.is_some()) && !self.empty_log()? {
+        if (more || swept || !portion.is_empty()) && !self.empty_log()? {
             return Ok(Rest::Later);
         }
         Ok(match (more, self.sweep.is_due()) {
@@ -328,8 +328,8 @@ impl Drop for Sqlite {
         // What is left for the next run if this fails; `SQLite` itself empties the log when it closes.
         if self.in_use {
             for _ in 0..LAST_PORTIONS {
-                let Ok(Some(portion)) = self.later.delete(&self.connection) else { break };
-                self.deleted_later(Some(portion));
+                let Ok(portion) = self.later.delete(&self.connection) else { break };
+                self.deleted_later(&portion);
             }
             let _ = self.sweep.sweep(&self.connection, AT_ONCE);
         }

@@ -17,6 +17,9 @@ const PORTION: u64 = 4096;
 /// Stretches that may wait; past it commits delete a portion each.
 const MOST: usize = 8192;
 
+/// Stretches that were deleted: the first and the last of each.
+pub(super) type Portion = Vec<(u64, u64)>;
+
 /// Stretches of rowids of [`Table::Notice`] that are to be deleted.
 #[derive(Debug, Default)]
 pub(super) struct Later {
@@ -52,19 +55,27 @@ impl Later {
     }
 
     /// Deletes a portion, within a transaction; which, for [`Later::done`] once that is committed.
-    pub(super) fn delete(&self, connection: &Connection) -> rusqlite::Result<Option<(u64, u64)>> {
-        let Some((&first, &last)) = self.stretches.first_key_value() else { return Ok(None) };
-        let last = last.min(first.saturating_add(PORTION - 1));
-        connection.prepare_cached(of(Table::Notice).clear)?.execute(params![first, last])?;
-        Ok(Some((first, last)))
+    pub(super) fn delete(&self, connection: &Connection) -> rusqlite::Result<Portion> {
+        let (mut portion, mut room) = (Vec::new(), PORTION);
+        let mut clear = connection.prepare_cached(of(Table::Notice).clear)?;
+        for (&first, &last) in &self.stretches {
+            let Some(more) = room.checked_sub(1) else { break };
+            let last = last.min(first.saturating_add(more));
+            clear.execute(params![first, last])?;
+            room -= last - first + 1;
+            portion.push((first, last));
+        }
+        Ok(portion)
     }
 
     /// A portion is gone.
-    pub(super) fn done(&mut self, (first, last): (u64, u64)) {
-        if let Some(end) = self.stretches.remove(&first)
-            && end > last
-        {
-            self.stretches.insert(last + 1, end);
+    pub(super) fn done(&mut self, portion: &[(u64, u64)]) {
+        for (first, last) in portion {
+            if let Some(end) = self.stretches.remove(first)
+                && end > *last
+            {
+                self.stretches.insert(last + 1, end);
+            }
         }
     }
 }
@@ -102,15 +113,17 @@ mod tests {
             .unwrap();
         let mut later = Later::default();
         later.add(0, 9000);
+        later.add(9002, 9002);
         let mut portions = 0;
-        while let Some(portion) = later.delete(&connection).unwrap() {
-            assert!(portion.1 - portion.0 < PORTION);
-            later.done(portion);
+        while !later.is_empty() {
+            let portion = later.delete(&connection).unwrap();
+            assert!(portion.iter().map(|(first, last)| last - first + 1).sum::<u64>() <= PORTION);
+            later.done(&portion);
             portions += 1;
         }
         let left = connection.query_row("SELECT count(*), min(id) FROM notice", [], |row| {
             Ok((row.get::<_, u64>(0)?, row.get::<_, u64>(1)?))
         });
-        assert_eq!((portions, later.is_empty(), left.unwrap()), (3, true, (999, 9001)));
+        assert_eq!((portions, later.is_empty(), left.unwrap()), (3, true, (998, 9001)));
     }
 }

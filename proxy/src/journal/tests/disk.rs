@@ -18,10 +18,12 @@ fn open(dir: &Path) -> Journal {
 
 /// Whether any file of a directory holds some bytes.
 fn holds(dir: &Path, what: &[u8]) -> bool {
-    fs::read_dir(dir).unwrap().any(|file| {
-        let path = file.unwrap().path();
+    let mut files: Vec<_> = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path()).collect();
+    // The log first: what is in it goes from there into the file, and not back.
+    files.sort_by_key(|path| !path.to_string_lossy().ends_with("-wal"));
+    files.iter().any(|path| {
         path.file_name().is_some_and(|name| name != RESERVE)
-            && fs::read(&path).unwrap().windows(what.len()).any(|window| window == what)
+            && fs::read(path).unwrap().windows(what.len()).any(|window| window == what)
     })
 }
 

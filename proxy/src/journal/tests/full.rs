@@ -38,23 +38,25 @@ fn a_journal_above_its_bound_takes_no_new_work_until_it_is_well_below() {
     let journal = Journal::open_paced(dir.path(), Bounds { max_bytes: 1 << 20 }, BRISK).unwrap();
     let mut ledger = journal.ledger("x").unwrap();
     let mut last = 0;
-    let state = loop {
+    let mut told = loop {
         last += 1;
         ledger.submit(step(last, [put(Table::Content, last, &[b'c'; 4000])]));
         assert!(last < 2000, "never short");
-        if let Some(told) = durable(&mut ledger, last).pop() {
+        let told = durable(&mut ledger, last);
+        if !told.is_empty() {
             break told;
         }
     };
-    assert_eq!(state, Report::State(StoreState::Short));
+    // It may be well below again at once, when the log is put into the file.
+    assert_eq!(told.remove(0), Report::State(StoreState::Short));
     assert!(last > 100, "short after {last} rows");
     // It is only new work that is to be refused: everything is committed still.
     ledger.submit(step(last + 1, [Change::Forget { table: Table::Content, below: last / 2 }]));
-    let mut told = durable(&mut ledger, last + 1);
+    told.extend(durable(&mut ledger, last + 1));
     if told.is_empty() {
         told.push(next(&mut ledger));
     }
-    assert_eq!(told, [Report::State(StoreState::Good)]);
+    assert_eq!(told.last(), Some(&Report::State(StoreState::Good)));
     assert!(journal.status().bytes < 1 << 20);
 }
 
