@@ -88,21 +88,13 @@ impl Engine {
                 continue;
             }
             if let Some(stage) = self.hindrance(work) {
-                let subject = work.subject;
-                self.order.remove_ready(place);
-                self.hinder(key, stage);
-                if let Some(id) = subject {
-                    self.unblock(id);
-                }
+                self.keep_back(key, stage);
                 continue;
             }
             let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
             if !earlier.is_empty() {
                 // It was moved behind them after it got its reason, or they came back (contract 7.1a).
-                for key in earlier {
-                    self.unlist(key);
-                    self.make_ready(key);
-                }
+                self.give_reason(earlier);
                 // A batch among them starts its render before this one goes.
                 self.start_renders();
                 from = 0;
@@ -169,7 +161,18 @@ impl Engine {
             || (!work.forced && work.through.is_none() && subject.fixed.iter().any(earlier))
     }
 
-    pub(super) fn hinder(&mut self, key: WorkKey, stage: Stage) {
+    /// What is ready is hindered: what waits behind it may be tried instead.
+    pub(super) fn keep_back(&mut self, key: WorkKey, stage: Stage) {
+        let Some(work) = self.works.get(key) else { return };
+        let (subject, place) = (work.subject, work.place);
+        self.order.remove_ready(place);
+        self.hinder(key, stage);
+        if let Some(id) = subject {
+            self.unblock(id);
+        }
+    }
+
+    fn hinder(&mut self, key: WorkKey, stage: Stage) {
         let queue_first = self.works.get(key).is_none_or(|work| self.is_first_of_queue(work));
         let batch = self.works.get(key).is_some_and(Work::is_pending);
         if stage != Stage::Behind || (queue_first && batch) {

@@ -27,7 +27,12 @@ impl Engine {
             };
             earlier.extend(subject.into_iter().flat_map(|subject| &subject.fixed).filter(held));
         }
-        for key in earlier.into_iter().chain([key]) {
+        self.give_reason(earlier.into_iter().chain([key]));
+    }
+
+    /// All of these have a reason to go, in this order.
+    pub(super) fn give_reason(&mut self, keys: impl IntoIterator<Item = WorkKey>) {
+        for key in keys {
             self.unlist(key);
             self.make_ready(key);
         }
@@ -85,10 +90,8 @@ impl Engine {
             self.release_scope(event);
         }
         let channel = event.channel.as_deref().or(event.hint.as_deref());
-        for key in channel.map_or_else(Vec::new, |channel| self.order.earlier(channel, u64::MAX)) {
-            self.unlist(key);
-            self.make_ready(key);
-        }
+        let held = channel.map_or_else(Vec::new, |channel| self.order.earlier(channel, u64::MAX));
+        self.give_reason(held);
     }
 
     /// Contract 4.5: what is held in the scope of an event that passes goes before it, whatever is known.

@@ -65,20 +65,12 @@ impl Engine {
                 return self.await_pace(wait_ms);
             }
             if let Some(stage) = self.hindrance(work) {
-                let subject = work.subject;
-                self.order.remove_ready(place);
-                self.hinder(key, stage);
-                if let Some(id) = subject {
-                    self.unblock(id);
-                }
+                self.keep_back(key, stage);
                 continue;
             }
             let earlier = work.channel().map_or_else(Vec::new, |channel| self.order.earlier(channel, place));
             if !earlier.is_empty() {
-                for key in earlier {
-                    self.unlist(key);
-                    self.make_ready(key);
-                }
+                self.give_reason(earlier);
                 from = 0;
                 continue;
             }
