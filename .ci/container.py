@@ -182,6 +182,9 @@ def try_out(stage, root):
     def here(word):
         return str(below(root, word)) if word.startswith("/") else word.replace(f"'{volume}", f"'{state}")
 
+    made = state.stat()
+    if (made.st_mode & 0o777, made.st_uid) != (0o700, ids["user"]):
+        wrong(f"the volume is {made.st_mode & 0o777:o} of {made.st_uid}")
     config = below(root, stage.cmd[stage.cmd.index("--config") + 1])
     config.parent.mkdir(parents=True)
     config.write_text(re.sub(r"0\.0\.0\.0:\d+", f"127.0.0.1:{free_port()}", (HERE / "sidecar.toml").read_text()))
@@ -213,9 +216,6 @@ def try_out(stage, root):
                 time.sleep(0.05)
             if running.poll() is not None:
                 wrong(f"the program ended: {(root / 'log').read_text()}")
-            made = state.stat()
-            if (made.st_mode & 0o777, made.st_uid) != (0o700, ids["user"]):
-                wrong(f"the volume is {made.st_mode & 0o777:o} of {made.st_uid}")
             if not (state / "journal.db").exists():
                 wrong("the journal does not lie in the volume")
             subprocess.run(["kill", f"-{stage.stop.removeprefix('SIG')}", str(running.pid)], check=True)
