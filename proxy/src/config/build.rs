@@ -183,7 +183,7 @@ impl Builder<'_, '_> {
 
     fn endpoint(&mut self, text: &Text, key: &str, side: Side) -> Option<Endpoint> {
         match Endpoint::read(&text.value, side) {
-            Ok(endpoint) => Some(endpoint.as_written(&text.written)),
+            Ok(endpoint) => Some(endpoint.written_as(&text.written)),
             Err(why) => {
                 let message = format!("`producer.{key}` = \"{}\" is no address: {why}", text.shown());
                 self.faults.add(text.at.start, message, side.forms());

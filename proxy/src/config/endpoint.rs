@@ -138,7 +138,7 @@ impl Endpoint {
     }
 
     /// The same address, of which the file says this.
-    pub(super) fn as_written(mut self, written: &str) -> Self {
+    pub(super) fn written_as(mut self, written: &str) -> Self {
         self.filled = written != self.configured;
         written.clone_into(&mut self.configured);
         self

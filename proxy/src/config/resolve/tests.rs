@@ -96,7 +96,7 @@ fn two_spellings_of_one_address_have_one_canonical_form() {
 
 #[test]
 fn what_is_shown_has_the_names_of_the_query_and_no_values() {
-    let read = |text: &str, written: &str| Endpoint::read(text, Side::Connect).unwrap().as_written(written);
+    let read = |text: &str, written: &str| Endpoint::read(text, Side::Connect).unwrap().written_as(written);
     let plain = "mcpl://H?world=hush&token=hush&hush&empty=&=hush";
     let shown = read(plain, plain).shown();
     assert_eq!(shown.configured, "mcpl://H?world=***&token=***&***&empty=***&=***");
