@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A panic is how a test reports.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,6 +10,7 @@ use std::process::{Command, Stdio};
 
 use mcpl_tests::sidecar_binary;
 use regex::Regex;
+use serde_json::Value;
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_owned()
@@ -38,11 +40,14 @@ fn whole(block: &str) -> String {
         return block.to_owned();
     }
     // A listener's and a dialled address' tables need an address that they mean something for.
-    let (listen, connect) = (block.contains("_tls]") || block.contains("_auth]"))
-        .then_some(("wss://127.0.0.1:7000", "connect = \"wss://127.0.0.1:7001\""))
-        .unwrap_or(("tcp://127.0.0.1:7000", "command = [\"producer\"]"));
+    let reach = block.contains("_tls]") || block.contains("_auth]");
+    let (listen, connect) = if reach {
+        ("wss://127.0.0.1:7000", "connect = \"wss://127.0.0.1:7001\"")
+    } else {
+        ("tcp://127.0.0.1:7000", "command = [\"producer\"]")
+    };
     let mut text = format!("{top}\n[[producer]]\nname = \"discord\"\nlisten = \"{listen}\"\n{connect}\n");
-    if listen.starts_with("wss") && !block.contains("[producer.listen_tls]") {
+    if reach && !block.contains("[producer.listen_tls]") {
         text.push_str("[producer.listen_tls]\ncert_file = \"tls.crt\"\nkey_file = \"tls.key\"\n");
     }
     let _ = write!(text, "{tables}");
@@ -75,6 +80,52 @@ fn every_configuration_in_the_pages_is_valid() {
     }
     assert!(seen >= 7, "only {seen} configurations were found in the pages");
     assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// Each key of this table of the schema and of those in it: its table as headings name it, its name, its default.
+fn keys(table: &Value, path: &str, out: &mut BTreeMap<(String, String), Option<String>>) {
+    for (name, key) in table["properties"].as_object().into_iter().flatten() {
+        let default = key.get("default").map(ToString::to_string);
+        out.insert((path.to_owned(), name.clone()), default);
+        let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        // On the page one table is described for both listeners.
+        if inner != "admin.tls" {
+            keys(key, &inner, out);
+            keys(&key["items"], &inner, out);
+        }
+    }
+}
+
+#[test]
+fn the_page_of_the_configuration_has_every_key_and_its_default() {
+    let schema = Command::new(sidecar_binary()).arg("schema").stdin(Stdio::null()).output().unwrap();
+    let mut wanted = BTreeMap::new();
+    keys(&serde_json::from_slice(&schema.stdout).unwrap(), "", &mut wanted);
+    let page = fs::read_to_string(root().join("docs/configuration.md")).unwrap();
+    let heading = Regex::new(r"^## `\[+(.+?)\]+`").unwrap();
+    let row = Regex::new(r"^\| ((?:`\w+`(?:, )?)+) \| (.+?) \|").unwrap();
+    let name = Regex::new(r"`(\w+)`").unwrap();
+    let (mut table, mut wrong) = (String::new(), Vec::new());
+    for line in page.lines() {
+        if line.starts_with("## ") {
+            table = heading.captures(line).map_or_else(String::new, |it| it[1].to_owned());
+        }
+        let Some(row) = row.captures(line) else { continue };
+        for name in name.captures_iter(&row[1]).map(|it| it[1].to_owned()) {
+            let shown = &row[2];
+            match wanted.remove(&(table.clone(), name.clone())) {
+                None => wrong.push(format!("[{table}] {name} is no key, or there twice")),
+                // A number is the same with a fraction of nothing; a default by profile is said in words.
+                Some(Some(default)) if *shown != *format!("`{}`", default.trim_end_matches(".0")) => {
+                    let words = shown.starts_with(&format!("`{default}`, "));
+                    (!words).then(|| wrong.push(format!("[{table}] {name}: {default}, not {shown}")));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+    wrong.extend(wanted.into_keys().map(|(table, name)| format!("[{table}] {name} is not there")));
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
 /// The anchor of a heading, as the pages are shown.
