@@ -43,6 +43,7 @@ use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
+use crate::transport::ws::close::Close;
 
 /// How long a drain may take before what is left stays behind.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -155,7 +156,7 @@ impl Binding {
     pub async fn serve(mut self) -> Outcome {
         poll_fn(|cx| self.poll(cx)).await;
         if let Some(session) = self.session.take() {
-            self.retire(session);
+            self.retire(session, &going_away());
         }
         let held = self.core.engine.load().held;
         self.core.end().await;
@@ -195,7 +196,7 @@ impl Binding {
             if self.session.as_ref().is_some_and(|session| session.over)
                 && let Some(session) = self.session.take()
             {
-                self.retire(session);
+                self.retire(session, &going_away());
                 if self.single {
                     return Poll::Ready(());
                 }
@@ -250,7 +251,9 @@ impl Binding {
     fn drain(&mut self) {
         self.draining = Some(Instant::now() + DRAIN);
         self.connections = None;
-        self.probes.clear();
+        for probe in self.probes.drain(..) {
+            probe.dismiss(&going_away());
+        }
         self.tell(Input::Drain);
     }
 
@@ -298,8 +301,9 @@ impl Binding {
         self.session = Some(session);
     }
 
-    fn retire(&mut self, session: Session) {
-        let mut retired = session.retire(&mut self.core);
+    /// Ends a session; `why` is what a WebSocket is told, unless a side ended by itself.
+    fn retire(&mut self, session: Session, why: &Close) {
+        let mut retired = session.retire(&mut self.core, why);
         self.tally += retired.tally;
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
         if let Some(shadow) = retired.shadow.take() {
@@ -420,6 +424,11 @@ impl Binding {
             }
         }
     }
+}
+
+/// What a WebSocket is told when the program ends, or its producer is served no more.
+fn going_away() -> Close {
+    Close::new(Close::AWAY, "the sidecar is going away")
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.
