@@ -6,12 +6,14 @@ use super::offspring::Offspring;
 use super::session::Reached;
 use crate::child::{Child, Spec};
 use crate::config;
+use crate::keyring::Keyring;
 use crate::transport::dial::{Address, dial};
 
 /// Reaches the producer: spawns it, or dials until `connect_timeout_ms` is over. An error is a reason in
 /// words for the host.
 pub(super) async fn reach(
     producer: config::Producer,
+    _keyring: Keyring,
     unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
 ) -> Result<Reached, String> {
     let outcome = match &producer.peer {

@@ -5,12 +5,14 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::{JoinHandle, JoinSet};
 
 use super::desk::FrontDesk;
-use crate::binding::{Binding, Entrance, Ground, Order, Outcome};
+use crate::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
+use crate::keyring::Keyring;
 use crate::transport::dial::Address;
 use crate::transport::listen::listen;
 use crate::transport::stdio;
@@ -32,10 +34,9 @@ pub(super) struct Running {
 pub(super) struct House {
     journal: Journal,
     desk: Rc<FrontDesk>,
-    /// Of the configuration: how long what passes may wait for the journal, and dead letters that keep their
-    /// content.
-    pub(super) journal_wait: Duration,
-    pub(super) max_dead_letters: usize,
+    /// What the bindings have in common, as the configuration has it now.
+    pub(super) common: Common,
+    keyring: Keyring,
     pub(super) running: HashMap<String, Running>,
     begun: u64,
     /// Who drains, by name.
@@ -55,12 +56,12 @@ pub(super) enum Shut {
 }
 
 impl House {
-    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config) -> Self {
+    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config, keyring: Keyring) -> Self {
         Self {
             journal,
             desk,
-            journal_wait: Duration::from_millis(config.journal_wait_ms),
-            max_dead_letters: config.max_dead_letters,
+            common: Common::from(config),
+            keyring,
             running: HashMap::new(),
             begun: 0,
             draining: Vec::new(),
@@ -103,21 +104,28 @@ impl House {
     /// What a binding of this name is served on.
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
-        let (journal_wait, max_dead_letters) = (self.journal_wait, self.max_dead_letters);
-        Ok(Ground { ledger, journal_wait, max_dead_letters })
+        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone() })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {
-        if let Some(running) = self.running.get(name)
-            && running.orders.try_send(order).is_err()
-        {
-            tracing::warn!(producer = name, "the binding is busy; an order was not taken");
+        let Some(running) = self.running.get(name) else { return };
+        if let Err(TrySendError::Full(order)) = running.orders.try_send(order) {
+            // It is busy, and hears it as soon as it looks. One that has ended needs to hear nothing.
+            let orders = running.orders.clone();
+            tokio::task::spawn_local(async move { drop(orders.send(order).await) });
         }
     }
 
-    /// Lets a binding drain. Its address is free when this returns.
-    pub(super) async fn close(&mut self, name: &str) {
-        self.tell(name, Order::Drain);
+    /// No host comes in any more.
+    pub(super) fn shut_doors(&mut self) {
+        for listener in self.running.values_mut().filter_map(|running| running.listener.take()) {
+            listener.abort();
+        }
+    }
+
+    /// Lets a binding drain, for so long at most. Its address is free when this returns.
+    pub(super) async fn close(&mut self, name: &str, within: Duration) {
+        self.tell(name, Order::Drain(within));
         let Some(running) = self.running.remove(name) else { return };
         if let Some(listener) = running.listener {
             listener.abort();
@@ -151,6 +159,15 @@ impl House {
     pub(super) fn tell_all(&self, order: impl Fn() -> Order) {
         for name in self.running.keys() {
             self.tell(name, order());
+        }
+    }
+
+    /// Everything stops now, what drains included.
+    pub(super) fn stop(&self) {
+        self.tell_all(|| Order::Stop);
+        for (_, orders) in &self.draining {
+            // One with a full queue is killed when the program ends.
+            let _ = orders.try_send(Order::Stop);
         }
     }
 }
