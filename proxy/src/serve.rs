@@ -2,9 +2,9 @@
 
 mod attendance;
 mod desk;
-mod doors;
 mod house;
 mod left;
+mod operator;
 mod reload;
 mod signals;
 mod watch;
@@ -19,8 +19,8 @@ use tokio::task::LocalSet;
 
 use self::attendance::Attendance;
 use self::desk::FrontDesk;
-use self::doors::Doors;
 use self::house::{House, Shut};
+use self::operator::OperatorDoors;
 use self::signals::Signals;
 use self::watch::Watch;
 use crate::binding::Order;
@@ -97,7 +97,7 @@ async fn serve(config: Config, path: PathBuf, journal: Journal, keyring: Keyring
     let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone()));
     let mut house = House::new(journal, Rc::clone(&desk), &config, keyring.clone());
     desk.describe(&config);
-    let doors = match Doors::open(&config, &keyring, &desk).await {
+    let doors = match OperatorDoors::open(&config, &keyring, &desk).await {
         Ok(doors) => doors,
         Err(why) => {
             out::complain(&format!("error: {why}"));

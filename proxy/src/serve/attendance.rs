@@ -7,8 +7,8 @@ use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
 
 use super::desk::FrontDesk;
-use super::doors::Doors;
 use super::house::House;
+use super::operator::OperatorDoors;
 use super::signals::{Asked, Signals};
 use super::watch::Watch;
 use crate::binding::Order;
@@ -26,7 +26,7 @@ pub(super) const STOP: Duration = Duration::from_millis(500);
 pub(super) struct Attendance {
     pub(super) house: House,
     pub(super) desk: Rc<FrontDesk>,
-    pub(super) doors: Doors,
+    pub(super) doors: OperatorDoors,
     pub(super) keyring: Keyring,
     pub(super) watch: Watch,
     /// The configuration file.

@@ -9,8 +9,8 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::attendance::{STOP, release_within};
 use super::desk::FrontDesk;
-use super::doors::Doors;
 use super::house::ORDERS;
+use super::operator::OperatorDoors;
 use super::signals::{Asked, Signals};
 use crate::binding::{Binding, Common, Entrance, Ground, Order};
 use crate::cli::{exit, out};
@@ -49,7 +49,7 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal) -> u8 
         }
     };
     desk.open();
-    let doors = Doors::control(&dir, &desk);
+    let doors = OperatorDoors::control(&dir, &desk);
     let (stop, stopped) = oneshot::channel();
     let passing = tokio::task::spawn_local(pass_signals(signals, orders, within, stop));
     let outcome = tokio::select! {

@@ -14,7 +14,7 @@ use crate::keyring::Keyring;
 use crate::token::Token;
 
 /// The doors that are open. Dropped, nobody is let in any more.
-pub(super) struct Doors {
+pub(super) struct OperatorDoors {
     control: Option<JoinHandle<()>>,
     admin: Option<AdminDoor>,
 }
@@ -26,7 +26,7 @@ struct AdminDoor {
     _open: oneshot::Sender<()>,
 }
 
-impl Doors {
+impl OperatorDoors {
     /// Opens both, as configured.
     ///
     /// # Errors
@@ -109,7 +109,7 @@ impl Doors {
     }
 }
 
-impl Drop for Doors {
+impl Drop for OperatorDoors {
     fn drop(&mut self) {
         if let Some(control) = &self.control {
             control.abort();
