@@ -2,6 +2,7 @@
 
 mod attendance;
 mod desk;
+mod doors;
 mod house;
 mod left;
 mod operator;

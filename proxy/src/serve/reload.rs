@@ -6,7 +6,7 @@ use super::attendance::{Attendance, release_within};
 use super::watch::Found;
 use crate::binding::{Common, Order};
 use crate::cli::out;
-use crate::config::{self, Config, Listen, Loaded, Peer, Purpose, Scheme};
+use crate::config::{self, Config, Listen, Loaded, Peer, Producer, Purpose, Scheme};
 use crate::keyring::Keyring;
 use crate::token::Token;
 
@@ -30,6 +30,52 @@ impl Attendance {
                         tracing::error!(%file, %error, "a changed token cannot be used: nobody is let in by it");
                         self.desk.reloaded(Err(&format!("{file}: {error}")));
                     }
+                }
+            }
+        }
+    }
+
+    /// Has hosts come in where they are to from now on. Where that cannot be, it stays as it was, and so does
+    /// what `next` says of it: the next reload tries again.
+    async fn relisten(&mut self, before: &Config, next: &mut Config) {
+        let mut failed = Vec::new();
+        let old = |name: &str| before.producers.iter().find(|before| before.name == name);
+        for (at, producer) in next.producers.iter().enumerate() {
+            if old(&producer.name).is_some_and(|before| moves(before, producer))
+                && let Err(why) = self.house.relisten(producer).await
+            {
+                failed.push((at, why));
+            }
+        }
+        // Several may wait for each other's places.
+        for (at, _) in failed.iter().filter(|_| failed.len() > 1) {
+            if let Some(producer) = next.producers.get(*at) {
+                self.house.vacate(&producer.name).await;
+            }
+        }
+        for (at, _) in std::mem::take(&mut failed) {
+            if let Some(producer) = next.producers.get(at)
+                && let Err(why) = self.house.relisten(producer).await
+            {
+                failed.push((at, why));
+            }
+        }
+        for (at, why) in failed {
+            let Some(producer) = next.producers.get_mut(at) else { continue };
+            let Some(before) = old(&producer.name) else { continue };
+            producer.listen.clone_from(&before.listen);
+            producer.listen_tls.clone_from(&before.listen_tls);
+            producer.listen_auth.clone_from(&before.listen_auth);
+            let back = self.house.relisten(producer).await;
+            let producer = &producer.name;
+            match back {
+                Ok(()) => {
+                    tracing::error!(%producer, %why, "hosts come in where they did: reload again to retry");
+                }
+                // From stdio, or to it, there is no way.
+                Err(_) if before.listen == Listen::Stdio => tracing::warn!(%producer, %why),
+                Err(back) => {
+                    tracing::error!(%producer, %why, %back, "no host comes in: reload again to retry");
                 }
             }
         }
@@ -87,16 +133,14 @@ impl Attendance {
                 self.house.close(&producer.name, within).await;
             }
         }
+        self.relisten(&before, &mut next).await;
         let mut unserved = Vec::new();
         for producer in &next.producers {
             let name = &producer.name;
             match of(&before, name) {
                 // On stdio there is one host, and it was there.
                 Some(_) if producer.listen == Listen::Stdio && !self.house.running.contains_key(name) => {}
-                Some(before) if self.house.running.contains_key(name) => {
-                    if before.listen != producer.listen || before.listen_tls != producer.listen_tls {
-                        tracing::warn!(producer = %name, "`listen` changed: it counts from the next start on");
-                    }
+                Some(_) if self.house.running.contains_key(name) => {
                     self.house.tell(name, Order::Settings(Box::new(producer.clone()), self.house.common));
                 }
                 _ => {
@@ -114,6 +158,12 @@ impl Attendance {
         self.current = next;
         Ok(())
     }
+}
+
+/// Whether hosts come in otherwise than before.
+fn moves(before: &Producer, next: &Producer) -> bool {
+    (&before.listen, &before.listen_tls, &before.listen_auth)
+        != (&next.listen, &next.listen_tls, &next.listen_auth)
 }
 
 /// Reads the file, and what it names.
