@@ -9,6 +9,7 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::config::{self, Env, Loaded, Purpose};
+use crate::keyring::Keyring;
 
 mod args;
 mod classify;
@@ -46,15 +47,21 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
         args::Command::Run(run) => loaded(Purpose::Run, &run.config, env).map(|loaded| {
             let _log = log::start(&loaded.config.telemetry);
             unserved(&loaded);
-            crate::serve::run(loaded.config, &run.config)
+            crate::serve::run(&loaded, &run.config)
         }),
         args::Command::Wrap(wrap) => wrap::options(wrap, env).map(|options| {
             let _log = log::start(&options.config.telemetry);
             crate::serve::wrap(options)
         }),
-        args::Command::Check(check) => {
-            loaded(Purpose::Run, &check.config, env).map(|l| printed(&l.effective()))
-        }
+        args::Command::Check(check) => loaded(Purpose::Run, &check.config, env).and_then(|loaded| {
+            if check.files {
+                loaded.open_named(&Keyring::default()).map_err(|errors| {
+                    out::complain(&errors.to_string());
+                    exit::CONFIG
+                })?;
+            }
+            Ok(printed(&loaded.effective()))
+        }),
         args::Command::Classify(classify) => classify::classify(&classify, env).map(|()| ExitCode::SUCCESS),
         args::Command::Journal(journal) => journal::journal(journal, env),
         // A schema always has a text: its keys are strings.
