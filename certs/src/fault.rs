@@ -67,6 +67,9 @@ pub enum Wrong {
     /// The system has no root certificates, or they cannot be read.
     #[error("none can be loaded")]
     NoRoots,
+    /// It cannot be made, for a reason that is nobody's fault but the program's.
+    #[error("cannot be made ({0})")]
+    Unmade(String),
     /// TLS does not take it, for a reason none of the others names.
     #[error("cannot be used for TLS ({0})")]
     Refused(String),
@@ -106,6 +109,7 @@ impl Wrong {
                 "name the certificate of the CA, not one that it issued; `mcpl-sidecar certs show` says which is which"
             }
             Self::NoRoots => "install the system's CA certificates (ca-certificates), or name a ca_file",
+            Self::Unmade(_) => "report it: no input should lead to this",
             Self::Refused(_) => "`mcpl-sidecar certs show` says what is in it",
         }
     }
