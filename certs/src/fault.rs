@@ -80,7 +80,7 @@ impl Wrong {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable(io::ErrorKind::NotFound) => {
-                "check the path; a relative one is relative to the configuration"
+                "check the path (in a configuration, a relative one starts at its folder)"
             }
             Self::Unreadable(io::ErrorKind::PermissionDenied) => "let the user that runs the program read it",
             Self::Unreadable(_) => "check that it is a file",

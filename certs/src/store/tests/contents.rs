@@ -148,7 +148,7 @@ fn a_key_that_cannot_be_read_is_said() {
     folder.server(&ca.server("localhost"));
     let files =
         ServerFiles { cert_file: folder.at("tls.crt"), key_file: folder.at("tls.key"), client_ca_file: None };
-    fs::set_permissions(&files.key_file, Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&files.key_file, Permissions::from_mode(0o000)).unwrap();
     let fault = without_privileges(move || ServerStore::open(files).unwrap_err().to_string());
     assert!(fault.contains("tls.key: cannot be read (permission denied); hint: let the user"), "{fault}");
     let missing = ClientFiles { ca_file: Some(folder.at("nowhere.crt")), identity: None };
