@@ -124,3 +124,38 @@ impl Wrong {
 pub(crate) fn time(seconds: i64) -> String {
     Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |t| t.to_string())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../docs/tls.md");
+
+    #[test]
+    fn the_page_explains_each_fault() {
+        let all = [
+            (Wrong::Unreadable(io::ErrorKind::NotFound), "cannot be read (entity not found)"),
+            (Wrong::Unreadable(io::ErrorKind::PermissionDenied), "cannot be read (permission denied)"),
+            (Wrong::Unreadable(io::ErrorKind::Unsupported), "cannot be read (unsupported)"),
+            (Wrong::Unwritable(io::ErrorKind::PermissionDenied), "cannot be written"),
+            (Wrong::Exists, "exists already"),
+            (Wrong::TooLong(crate::MAX_FILE_BYTES), "is longer than 1048576 bytes"),
+            (Wrong::Malformed, "is no well-formed PEM"),
+            (Wrong::NoCertificate, "holds no certificate"),
+            (Wrong::BadCertificate(2), "its certificate 2 is no X.509 certificate"),
+            (Wrong::NoKey, "holds no private key"),
+            (Wrong::ManyKeys(2), "holds 2 private keys"),
+            (Wrong::UnusableKey, "holds a key that cannot be used"),
+            (Wrong::OtherKey("tls.crt".into()), "is not the key of the first certificate in"),
+            (Wrong::Expired(0), "its first certificate expired at"),
+            (Wrong::NotYetValid(0), "its first certificate is valid from"),
+            (Wrong::NoAuthority, "holds no certificate of a CA that is valid now"),
+            (Wrong::NoRoots, "none can be loaded"),
+        ];
+        for (wrong, words) in all {
+            let said = wrong.to_string();
+            assert!(said.contains(words), "{said}");
+            assert!(PAGE.contains(&format!("{words}`")), "docs/tls.md does not know: {words}");
+        }
+    }
+}

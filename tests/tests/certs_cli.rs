@@ -1,5 +1,7 @@
 //! `certs`: a development CA, and what a certificate says (contract sections 1, 12).
 
+#![allow(clippy::unwrap_used)] // A panic is how a test reports.
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
