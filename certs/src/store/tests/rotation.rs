@@ -211,6 +211,7 @@ fn what_is_bad_is_said_once_and_then_forgotten() {
     // Back to what is published: good news too.
     scene.folder.put("tls", &scene.first);
     assert_eq!(scene.store.refresh(), Refreshed::Published);
+    assert_eq!(scene.store.refresh(), Refreshed::Same);
     let next = scene.next();
     scene.folder.put("tls", &next);
     assert_eq!(scene.store.refresh(), Refreshed::Published);
