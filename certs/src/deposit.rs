@@ -135,6 +135,10 @@ mod tests {
             assert_eq!(listing(&folder).len(), 1);
             fs::write(gone, "new").unwrap();
         }
+        // The second finds the first in its place.
+        let twice = folder.at("twice");
+        assert_eq!(pair((&twice, "", PRIVATE), (&twice, "", PUBLIC)).unwrap_err().wrong, Wrong::Exists);
+        assert!(!twice.exists());
         // A link that leads nowhere is there, too.
         fs::remove_file(&key).unwrap();
         std::os::unix::fs::symlink("nowhere", &key).unwrap();

@@ -1,3 +1,4 @@
 mod contents;
 mod handshakes;
 mod rotation;
+mod times;

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
 
 use rcgen::ExtendedKeyUsagePurpose;
 use rustls::{AlertDescription, CertificateError, Error, ProtocolVersion, ServerConfig};
@@ -13,7 +14,7 @@ use crate::{ClientFiles, ClientStore, is_pinned, names, pem, provider};
 const OPS: &str = "spiffe://example.org/ops";
 
 /// A server that presents whatever it is given, as one that does not look at its own certificate would.
-fn careless(issued: &Issued) -> std::sync::Arc<ServerConfig> {
+fn careless(issued: &Issued) -> Arc<ServerConfig> {
     let key = pem::private_key_in(issued.key.as_bytes(), "key".as_ref()).unwrap().into_der();
     ServerConfig::builder_with_provider(provider::ring())
         .with_safe_default_protocol_versions()
@@ -159,6 +160,23 @@ fn each_connection_shows_its_certificate_anew() {
         let shaken = shake(config.clone(), server.config(), "localhost");
         assert_eq!(shaken.server.handshake_kind(), Some(rustls::HandshakeKind::Full));
     }
+}
+
+#[test]
+fn each_server_is_verified_anew() {
+    let ca = Ca::new("ca");
+    let folder = Folder::new();
+    // It offers to resume, and a client that wants to is taken at its word.
+    let server = folder.server(&ca.server("localhost")).config();
+    let config = client(&ca.pem(), None);
+    let mut willing = (*config).clone();
+    willing.resumption = rustls::client::Resumption::in_memory_sessions(8);
+    let willing = Arc::new(willing);
+    let kinds = |config: &Arc<rustls::ClientConfig>| {
+        [(); 2].map(|()| shake(config.clone(), server.clone(), "localhost").client.handshake_kind().unwrap())
+    };
+    assert_eq!(kinds(&willing), [rustls::HandshakeKind::Full, rustls::HandshakeKind::Resumed]);
+    assert_eq!(kinds(&config), [rustls::HandshakeKind::Full; 2]);
 }
 
 #[test]

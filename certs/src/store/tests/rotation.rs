@@ -17,13 +17,13 @@ use crate::name::Name;
 use crate::{ClientFiles, ClientStore, Refreshed, ServerFiles, ServerStore, Wrong};
 
 /// What a new client is presented with.
-fn served(ca: &Ca, store: &ServerStore) -> Vec<u8> {
+pub(super) fn served(ca: &Ca, store: &ServerStore) -> Vec<u8> {
     let shaken = shake(client(&ca.pem(), None), store.config(), "localhost");
     shaken.outcome.clone().unwrap();
     shaken.presented().to_vec()
 }
 
-fn kept(refreshed: Refreshed) -> Wrong {
+pub(super) fn kept(refreshed: Refreshed) -> Wrong {
     match refreshed {
         Refreshed::Kept(fault) => fault.wrong,
         other => panic!("{other:?}"),
@@ -31,21 +31,21 @@ fn kept(refreshed: Refreshed) -> Wrong {
 }
 
 #[track_caller]
-fn is(issued: &Issued, served: &[u8]) {
+pub(super) fn is(issued: &Issued, served: &[u8]) {
     assert!(issued.der.as_ref() == served, "another certificate is served");
 }
 
 /// A listener with a CA, a first certificate, and a connection of that time.
-struct Scene {
-    ca: Ca,
-    folder: Folder,
+pub(super) struct Scene {
+    pub(super) ca: Ca,
+    pub(super) folder: Folder,
     first: Issued,
-    store: ServerStore,
+    pub(super) store: ServerStore,
     old: Shaken,
 }
 
 impl Scene {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         let ca = Ca::new("ca");
         let folder = Folder::new();
         let first = ca.server("localhost");
@@ -54,7 +54,7 @@ impl Scene {
         Self { ca, folder, first, store, old }
     }
 
-    fn next(&self) -> Issued {
+    pub(super) fn next(&self) -> Issued {
         self.ca.server("localhost")
     }
 }
@@ -73,36 +73,6 @@ fn nothing_new_is_the_same() {
     fs::rename(scene.folder.at("new.crt"), scene.folder.at("tls.crt")).unwrap();
     assert_eq!(scene.store.refresh(), Refreshed::Same);
     assert!(Arc::ptr_eq(&config, &scene.store.config()));
-}
-
-#[test]
-fn files_that_have_been_still_for_long_are_not_read_and_each_change_of_them_is_seen() {
-    let scene = Scene::new();
-    for number in 0..2 {
-        let patience = Instant::now() + Duration::from_secs(30);
-        while !scene.store.0.seen.lock().unwrap().settled {
-            assert!(Instant::now() < patience);
-            assert_eq!(scene.store.refresh(), Refreshed::Same);
-            thread::sleep(Duration::from_millis(50));
-        }
-        // Whoever reads them now finds that they are not what was read before.
-        let read = std::mem::replace(&mut scene.store.0.seen.lock().unwrap().content, Ok([0; 32]));
-        assert_eq!(scene.store.refresh(), Refreshed::Same);
-        scene.store.0.seen.lock().unwrap().content = read;
-
-        let next = scene.next();
-        if number == 0 {
-            scene.folder.put("tls", &next);
-        } else {
-            scene.folder.put("new", &next);
-            for end in ["crt", "key"] {
-                fs::rename(scene.folder.at(&format!("new.{end}")), scene.folder.at(&format!("tls.{end}")))
-                    .unwrap();
-            }
-        }
-        assert_eq!(scene.store.refresh(), Refreshed::Published);
-        is(&next, &served(&scene.ca, &scene.store));
-    }
 }
 
 #[test]
@@ -241,24 +211,10 @@ fn what_is_bad_is_said_once_and_then_forgotten() {
     // Back to what is published: good news too.
     scene.folder.put("tls", &scene.first);
     assert_eq!(scene.store.refresh(), Refreshed::Published);
+    assert_eq!(scene.store.refresh(), Refreshed::Same);
     let next = scene.next();
     scene.folder.put("tls", &next);
     assert_eq!(scene.store.refresh(), Refreshed::Published);
-    is(&next, &served(&scene.ca, &scene.store));
-}
-
-#[test]
-fn a_certificate_that_is_to_come_is_published_when_its_time_has_come() {
-    let scene = Scene::new();
-    let names = [Name::host("localhost").unwrap()];
-    let next = scene.ca.issue(&names, (2, 1000), ExtendedKeyUsagePurpose::ServerAuth);
-    scene.folder.put("tls", &next);
-    assert!(matches!(kept(scene.store.refresh()), Wrong::NotYetValid(at) if at >= now()));
-    let patience = Instant::now() + Duration::from_secs(20);
-    while scene.store.refresh() != Refreshed::Published {
-        assert!(Instant::now() < patience);
-        thread::sleep(Duration::from_millis(50));
-    }
     is(&next, &served(&scene.ca, &scene.store));
 }
 
