@@ -83,11 +83,11 @@ impl<W: Write> Write for Framed<W> {
             match text.len() {
                 length @ ..126 => self.frames.push(masked | length as u8),
                 length @ ..65536 => {
-                    self.frames.push(masked | 126);
+                    self.frames.push(masked + 126);
                     self.frames.extend_from_slice(&(length as u16).to_be_bytes());
                 }
                 length => {
-                    self.frames.push(masked | 127);
+                    self.frames.push(masked + 127);
                     self.frames.extend_from_slice(&(length as u64).to_be_bytes());
                 }
             }
