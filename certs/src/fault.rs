@@ -3,10 +3,12 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use jiff::Timestamp;
+
 /// A file that could not be used: where, what, and what to do about it.
 ///
 /// Its text is `FILE: what; hint: what to do`, and never a byte of the file.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}: {wrong}; hint: {}", path.display(), wrong.hint())]
 pub struct Fault {
     /// The file.
@@ -17,11 +19,18 @@ pub struct Fault {
 }
 
 /// What may be wrong with a PEM file.
-#[derive(Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Wrong {
     /// It cannot be read.
     #[error("cannot be read ({0})")]
     Unreadable(io::ErrorKind),
+    /// It cannot be written.
+    #[error("cannot be written ({0})")]
+    Unwritable(io::ErrorKind),
+    /// It is there already, and nothing is overwritten.
+    #[error("exists already")]
+    Exists,
     /// It is longer than [`MAX_FILE_BYTES`](crate::MAX_FILE_BYTES).
     #[error("is longer than {0} bytes")]
     TooLong(u64),
@@ -31,12 +40,36 @@ pub enum Wrong {
     /// It has no certificate.
     #[error("holds no certificate")]
     NoCertificate,
+    /// A block is no X.509 certificate; they are counted from 1.
+    #[error("its certificate {0} is no X.509 certificate")]
+    BadCertificate(usize),
     /// It has no private key.
     #[error("holds no private key")]
     NoKey,
     /// It has more than one private key, so which one is meant is a guess.
     #[error("holds {0} private keys")]
     ManyKeys(usize),
+    /// The key is broken, or of a kind that is not served.
+    #[error("holds a key that cannot be used")]
+    UnusableKey,
+    /// The key is another one than the first certificate's of that file.
+    #[error("is not the key of the first certificate in {}", .0.display())]
+    OtherKey(PathBuf),
+    /// The first certificate is not valid any more, since this time (Unix seconds).
+    #[error("its first certificate expired at {}", time(*.0))]
+    Expired(i64),
+    /// The first certificate is not valid before this time (Unix seconds).
+    #[error("its first certificate is valid from {} only", time(*.0))]
+    NotYetValid(i64),
+    /// No certificate in it is one of a CA that is valid now.
+    #[error("holds no certificate of a CA that is valid now")]
+    NoAuthority,
+    /// The system has no root certificates, or they cannot be read.
+    #[error("none can be loaded")]
+    NoRoots,
+    /// TLS does not take it, for a reason none of the others names.
+    #[error("cannot be used for TLS ({0})")]
+    Refused(String),
 }
 
 impl Wrong {
@@ -48,15 +81,32 @@ impl Wrong {
             }
             Self::Unreadable(io::ErrorKind::PermissionDenied) => "let the user that runs the program read it",
             Self::Unreadable(_) => "check that it is a file",
+            Self::Unwritable(io::ErrorKind::PermissionDenied) => {
+                "choose a folder that you can write to, or change its permissions"
+            }
+            Self::Unwritable(_) => "check the path and the room on its disk",
+            Self::Exists => "choose another name, or move it away if nothing needs it any more",
             Self::TooLong(_) => "name a file with only the certificates or the key that are needed",
             Self::Malformed => {
                 "it must hold whole BEGIN and END blocks of base64; was it still being written?"
             }
             Self::NoCertificate => "name a file with BEGIN CERTIFICATE blocks, the leaf first",
+            Self::BadCertificate(_) => "was it cut or edited? make or fetch it anew",
             Self::NoKey => {
                 "name a file with one BEGIN PRIVATE KEY block; an encrypted key must be decrypted first"
             }
             Self::ManyKeys(_) => "leave the one that belongs to the certificate",
+            Self::UnusableKey => "use an ECDSA (P-256, P-384), Ed25519 or RSA (2048 bits or more) key",
+            Self::OtherKey(_) => {
+                "put the pair there that was made together, the leaf first in its file; was one of them still to come?"
+            }
+            Self::Expired(_) => "put a renewed certificate and its key there",
+            Self::NotYetValid(_) => "check the clock of this machine and of the one that issued it",
+            Self::NoAuthority => {
+                "name the certificate of the CA, not one that it issued; `mcpl-sidecar certs show` says which is which"
+            }
+            Self::NoRoots => "install the system's CA certificates (ca-certificates), or name a ca_file",
+            Self::Refused(_) => "`mcpl-sidecar certs show` says what is in it",
         }
     }
 
@@ -64,4 +114,9 @@ impl Wrong {
     pub(crate) fn at(self, path: &Path) -> Fault {
         Fault { path: path.to_owned(), wrong: self }
     }
+}
+
+/// Unix seconds as people read them, in UTC.
+pub(crate) fn time(seconds: i64) -> String {
+    Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |t| t.to_string())
 }

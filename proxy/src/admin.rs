@@ -27,7 +27,6 @@ mod router;
 mod socket;
 #[cfg(test)]
 mod tests;
-mod token;
 
 pub use self::connection::{
     ANSWER_WITHIN, BODY_BYTES, BODY_WITHIN, HEADER_BYTES, HEADER_WITHIN, HEADERS, LIFE, PARTING,
@@ -36,4 +35,3 @@ pub use self::desk::Desk;
 pub use self::listener::{CONNECTIONS, serve_tcp, serve_unix};
 pub use self::router::{LISTED, PATH_BYTES};
 pub use self::socket::{Control, SOCKET};
-pub use self::token::{TOKEN_FILE_BYTES, Token};

@@ -16,10 +16,12 @@ mod session;
 pub mod settings;
 mod waiting;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -43,6 +45,8 @@ use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
+use crate::transport::dial::Dialer;
+use crate::transport::ws::close::Close;
 
 /// How long a drain may take before what is left stays behind.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -101,7 +105,9 @@ pub struct Binding {
     /// Observe mode, between two sessions.
     shadow: Option<Box<Shadow>>,
     last: Option<Retired>,
-    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
+    unreached: Rc<RefCell<Option<String>>>,
+    /// How the producer is dialled, where it is.
+    dialer: Rc<Dialer>,
 }
 
 impl Binding {
@@ -137,7 +143,8 @@ impl Binding {
             tally: Tally::default(),
             shadow: None,
             last: None,
-            unreached: std::rc::Rc::default(),
+            unreached: Rc::default(),
+            dialer: Rc::default(),
         };
         let limit = binding.producer.limits.max_message_bytes;
         match entrance {
@@ -155,7 +162,7 @@ impl Binding {
     pub async fn serve(mut self) -> Outcome {
         poll_fn(|cx| self.poll(cx)).await;
         if let Some(session) = self.session.take() {
-            self.retire(session);
+            self.retire(session, &going_away());
         }
         let held = self.core.engine.load().held;
         self.core.end().await;
@@ -195,7 +202,7 @@ impl Binding {
             if self.session.as_ref().is_some_and(|session| session.over)
                 && let Some(session) = self.session.take()
             {
-                self.retire(session);
+                self.retire(session, &going_away());
                 if self.single {
                     return Poll::Ready(());
                 }
@@ -250,7 +257,9 @@ impl Binding {
     fn drain(&mut self) {
         self.draining = Some(Instant::now() + DRAIN);
         self.connections = None;
-        self.probes.clear();
+        for probe in self.probes.drain(..) {
+            probe.dismiss(&going_away());
+        }
         self.tell(Input::Drain);
     }
 
@@ -292,15 +301,18 @@ impl Binding {
         if let Some(line) = first {
             exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
         }
-        let dial = Box::pin(reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached)));
+        let dial =
+            Box::pin(reach(self.producer.clone(), Rc::clone(&self.dialer), Rc::clone(&self.unreached)));
         let (core, wait) = (&mut self.core, self.journal_wait);
         let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
         self.session = Some(session);
     }
 
-    fn retire(&mut self, session: Session) {
-        let mut retired = session.retire(&mut self.core);
+    /// Ends a session; `why` is what a WebSocket is told, unless a side ended by itself.
+    fn retire(&mut self, session: Session, why: &Close) {
+        let mut retired = session.retire(&mut self.core, why);
         self.tally += retired.tally;
+        self.dialer.ended(retired.by_producer);
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
         if let Some(shadow) = retired.shadow.take() {
             tracing::info!(
@@ -420,6 +432,11 @@ impl Binding {
             }
         }
     }
+}
+
+/// What a WebSocket is told when the program ends, or its producer is served no more.
+fn going_away() -> Close {
+    Close::new(Close::AWAY, "the sidecar is going away")
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

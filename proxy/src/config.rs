@@ -11,16 +11,21 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+mod authority;
 mod build;
+mod doors;
 mod effective;
 mod endpoint;
 mod errors;
+mod identity;
 mod keys;
 mod model;
 mod nearest;
 mod preset;
+mod reach;
 mod read;
 mod refusal;
+mod resolve;
 mod rule;
 mod schema;
 mod subject;
@@ -28,11 +33,13 @@ mod substitute;
 #[cfg(test)]
 mod tests;
 
-pub use self::endpoint::{Authority, Endpoint, Scheme};
+pub use self::authority::Authority;
+pub use self::endpoint::{Endpoint, Scheme, Shown};
 pub use self::errors::{Errors, Problem, SHOWN};
+pub use self::identity::{Admin, ConnectAuth, ConnectTls, ListenAuth, ListenTls, TokenSource};
 pub use self::model::{
-    Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
-    Mode, Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Shims, Telemetry, Uncoalesced,
+    Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel, Mode,
+    Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Shims, Telemetry, TokenForm, Uncoalesced,
 };
 pub use self::schema::schema;
 pub use self::substitute::Env;

@@ -9,6 +9,7 @@
 //! | [`transport`], [`child`], [`outbox`] | how bytes move |
 //! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
+//! | [`token`] | bearer tokens: where they are, how they are shown and compared |
 //! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`demo`] | all of it, shown |
 
@@ -23,4 +24,5 @@ pub mod journal;
 pub mod outbox;
 pub mod serve;
 pub mod state;
+pub mod token;
 pub mod transport;

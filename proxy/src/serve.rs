@@ -1,6 +1,7 @@
 //! Serving producers: the runtime, the listeners, the signals and the reload (contract 1, 2).
 
 mod desk;
+mod doors;
 mod house;
 mod left;
 mod signals;
@@ -18,13 +19,14 @@ use tokio::task::{JoinSet, LocalSet};
 use self::desk::FrontDesk;
 use self::house::{House, ORDERS, Shut};
 use self::signals::{Asked, Signals};
-use crate::admin::{Control, Token, serve_tcp, serve_unix};
+use crate::admin::{Control, serve_tcp, serve_unix};
 use crate::binding::{Binding, Entrance, Ground, Order};
 use crate::cli::{WrapOptions, exit, out};
 use crate::config::{self, Config};
 use crate::journal::account::oldest_held;
 use crate::journal::{Bounds, Journal, OpenFault};
 use crate::state::{self, Held};
+use crate::token::Token;
 use crate::transport::stdio;
 
 /// How often the configuration file is looked at for a change.
@@ -177,6 +179,7 @@ async fn attend(
                 }
             },
             _ = look.tick() => {
+                house.refresh_certificates();
                 let now = stamp(path);
                 if now.is_some() && now != seen {
                     seen = now;

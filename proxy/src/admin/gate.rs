@@ -7,7 +7,7 @@ use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode, Version};
 
 use super::reply::{self, Reply};
-use super::token::Token;
+use crate::token::{self, Token};
 
 /// Where a request came in.
 #[derive(Debug)]
@@ -109,7 +109,7 @@ fn same_origin(headers: &HeaderMap, called: Option<&Authority>) -> bool {
 async fn asked(token: &Token, headers: &HeaderMap) -> Option<Reply> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let given = match (values.next(), values.next()) {
-        (Some(value), None) => bearer(value),
+        (Some(value), None) => token::bearer(value),
         _ => None,
     };
     let Some(given) = given else {
@@ -137,9 +137,4 @@ fn unauthorized(error: &str, challenge: HeaderValue) -> Reply {
     let mut reply = reply::error(StatusCode::UNAUTHORIZED, error, hint);
     reply::headed(&mut reply, header::WWW_AUTHENTICATE, challenge);
     reply
-}
-
-fn bearer(value: &HeaderValue) -> Option<&[u8]> {
-    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }

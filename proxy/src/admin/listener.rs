@@ -13,7 +13,7 @@ use super::connection;
 use super::desk::Desk;
 use super::gate::Gate;
 use super::socket::Control;
-use super::token::Token;
+use crate::token::Token;
 
 /// Connections served at a time, on each of the two listeners; one more is answered 503 and closed, and
 /// while as many are being told so, the next is closed without a word.

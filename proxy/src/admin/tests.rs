@@ -10,6 +10,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 use super::desk::{BindingView, Desk, Listed, Portion, ProducerView, Settlement, Trouble, Word};
 use super::gate::Gate;
 use super::*;
+use crate::token::Token;
 
 mod gates;
 mod limits;
