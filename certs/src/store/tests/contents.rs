@@ -177,5 +177,8 @@ fn a_pipe_is_not_waited_for() {
     rustix::fs::mknodat(rustix::fs::CWD, &pipe, rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0)
         .unwrap();
     let files = ServerFiles { cert_file: folder.at("tls.crt"), key_file: pipe, client_ca_file: None };
-    assert!(matches!(ServerStore::open(files).unwrap_err().wrong, Wrong::Unreadable(_)));
+    let (tell, told) = std::sync::mpsc::channel();
+    std::thread::spawn(move || tell.send(ServerStore::open(files).unwrap_err().wrong));
+    let wrong = told.recv_timeout(std::time::Duration::from_secs(30)).expect("it waits for the pipe");
+    assert!(matches!(wrong, Wrong::Unreadable(_)));
 }
