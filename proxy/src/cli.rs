@@ -12,6 +12,7 @@ use crate::config::{self, Env, Loaded, Purpose};
 use crate::keyring::Keyring;
 
 mod args;
+mod certs;
 mod classify;
 pub mod exit;
 mod journal;
@@ -64,6 +65,7 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
         }),
         args::Command::Classify(classify) => classify::classify(&classify, env).map(|()| ExitCode::SUCCESS),
         args::Command::Journal(journal) => journal::journal(journal, env),
+        args::Command::Certs(certs) => certs::certs(&certs),
         // A schema always has a text: its keys are strings.
         args::Command::Schema => Ok(printed(&format!("{:#}\n", config::schema()))),
         args::Command::Demo => Ok(crate::demo::run()),

@@ -22,6 +22,7 @@ mod program;
 mod session;
 mod world;
 mod wrap;
+mod ws_peer;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};
@@ -35,6 +36,7 @@ pub use program::{Program, ambient_binary, gone, peak_bytes, peer_binary, reside
 pub use session::{Session, initialize_params};
 pub use world::World;
 pub use wrap::Wrap;
+pub use ws_peer::{Answer, Frame, WsPeer};
 
 /// How long any single wait may last.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

@@ -29,6 +29,8 @@ pub struct World {
     listener: Option<TcpListener>,
     tables: Vec<(String, String)>,
     keys: String,
+    listen: (String, String),
+    connect: (String, String),
     top: String,
     state: PathBuf,
     front: Vec<String>,
@@ -54,6 +56,8 @@ impl World {
             listener: None,
             tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
             keys: String::new(),
+            listen: ("tcp".into(), String::new()),
+            connect: ("tcp".into(), String::new()),
             top: String::new(),
             state: "state".into(),
             front: Vec::new(),
@@ -98,6 +102,20 @@ impl World {
         self
     }
 
+    /// Another scheme than `tcp` for hosts, with a path and a query.
+    #[must_use]
+    pub fn listen(mut self, scheme: &str, target: &str) -> Self {
+        self.listen = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
+    /// Another scheme than `tcp` for the producer, with a path and a query.
+    #[must_use]
+    pub fn connect(mut self, scheme: &str, target: &str) -> Self {
+        self.connect = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
     /// Lines for the top of the file.
     #[must_use]
     pub fn top(mut self, lines: &str) -> Self {
@@ -132,8 +150,14 @@ impl World {
     /// The `[[producer]]` of this world, with its tables, under a name.
     pub fn producer_named(&self, name: &str) -> String {
         let mut text = format!(
-            "[[producer]]\nname = \"{name}\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
-            self.port.number, self.producer_port.number, self.keys,
+            "[[producer]]\nname = \"{name}\"\nlisten = \"{}://127.0.0.1:{}{}\"\nconnect = \"{}://127.0.0.1:{}{}\"\n{}\n",
+            self.listen.0,
+            self.port.number,
+            self.listen.1,
+            self.connect.0,
+            self.producer_port.number,
+            self.connect.1,
+            self.keys,
         );
         for (name, lines) in &self.tables {
             let _ = write!(text, "\n[producer.{name}]\n{lines}\n");

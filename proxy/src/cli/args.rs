@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::certs::args::{CERTS, CERTS_EXAMPLES, Certs};
 use super::journal::args::{JOURNAL, JOURNAL_EXAMPLES, Journal};
 
 const ABOUT: &str = "A sidecar between one MCPL producer and one MCPL host.
@@ -91,6 +92,11 @@ pub(super) enum Command {
 
 {EXIT}"))]
     Journal(Journal),
+    /// Make certificates for development, and show what any certificate says
+    #[command(long_about = CERTS, after_long_help = format!("{CERTS_EXAMPLES}
+
+{EXIT}"))]
+    Certs(Certs),
     /// Print the JSON Schema of the configuration file
     #[command(long_about = SCHEMA, after_long_help = "Examples:
   mcpl-sidecar schema > mcpl-sidecar.schema.json")]
