@@ -23,6 +23,7 @@ mod session;
 mod world;
 mod wrap;
 mod ws_peer;
+pub mod ws_stream;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};
