@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpSocket, TcpStream};
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -18,12 +18,14 @@ use crate::port::Port;
 use crate::producer::{Producer, ProducerScript};
 use crate::program::{Program, sidecar_binary};
 use crate::session::Session;
+use crate::wire::{Carrier, Wire};
 
 /// A folder with a configuration, the program run on it, and the producer's listener.
 ///
 /// Nothing is released by time unless the test says so: `quiet_ms` is a minute.
 pub struct World {
     folder: TempDir,
+    carrier: Carrier,
     port: Port,
     producer_port: Port,
     listener: Option<TcpListener>,
@@ -49,6 +51,7 @@ impl World {
     pub fn unreachable() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a folder"),
+            carrier: Carrier::here(),
             port: Port::free(),
             producer_port: Port::free(),
             listener: None,
@@ -60,6 +63,13 @@ impl World {
             program: None,
             producer: ProducerScript::default(),
         }
+    }
+
+    /// What carries the lines, if it is not [`Carrier::here`].
+    #[must_use]
+    pub fn over(mut self, carrier: Carrier) -> Self {
+        self.carrier = carrier;
+        self
     }
 
     /// The producer listens from now on.
@@ -131,12 +141,19 @@ impl World {
 
     /// The `[[producer]]` of this world, with its tables, under a name.
     pub fn producer_named(&self, name: &str) -> String {
+        let (scheme, here, there) = (self.carrier.scheme(), self.port.number, self.producer_port.number);
+        let (host, producer) = (self.carrier.path("host"), self.carrier.path("producer"));
         let mut text = format!(
-            "[[producer]]\nname = \"{name}\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
-            self.port.number, self.producer_port.number, self.keys,
+            "[[producer]]\nname = \"{name}\"\nlisten = \"{scheme}://127.0.0.1:{here}{host}\"\nconnect = \"{scheme}://127.0.0.1:{there}{producer}\"\n{}\n",
+            self.keys,
         );
         for (name, lines) in &self.tables {
             let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
+        }
+        for (name, lines) in self.carrier.tables(self.folder.path()) {
+            if self.tables.iter().all(|(own, _)| own != name) {
+                let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
+            }
         }
         text
     }
@@ -161,15 +178,15 @@ impl World {
     pub async fn reload(&mut self, producers: &[String]) {
         const TAKEN: &str = "the configuration was reloaded";
         // Before that nobody minds its signals.
-        self.logs("listening", 1).await;
+        self.says("listening", 1).await;
         let before = self.program().stderr().matches(TAKEN).count();
         self.configure(producers);
         self.program().signal(rustix::process::Signal::HUP);
-        self.logs(TAKEN, before + 1).await;
+        self.says(TAKEN, before + 1).await;
     }
 
     /// Waits until its stderr has `what` so many times.
-    async fn logs(&mut self, what: &str, times: usize) {
+    pub async fn says(&mut self, what: &str, times: usize) {
         let end = Instant::now() + PATIENCE;
         while self.program().stderr().matches(what).count() < times {
             assert!(self.program().runs(), "the program ended before it logged {what:?}");
@@ -228,22 +245,25 @@ impl World {
         self.program.as_mut().expect("the program was started")
     }
 
-    /// A bare connection to where the host reaches the program.
-    pub async fn dial(&mut self) -> TcpStream {
+    /// A connection to where the host reaches the program, on which nothing was said yet.
+    pub async fn dial(&mut self) -> Wire {
         self.dial_by(Ok).await
     }
 
     /// The same, on which little waits for a host that does not read, whatever the system is set to.
-    pub async fn dial_with_little_room(&mut self) -> TcpStream {
+    pub async fn dial_with_little_room(&mut self) -> Wire {
         self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await
     }
 
-    async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
+    async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> Wire {
         let end = Instant::now() + PATIENCE;
         loop {
             let socket = TcpSocket::new_v4().and_then(&set).expect("a socket");
             match socket.connect(([127, 0, 0, 1], self.port.number).into()).await {
-                Ok(stream) => return stream,
+                Ok(stream) => {
+                    let knock = self.carrier.knock(stream, self.port.number);
+                    return timeout(PATIENCE, knock).await.expect("the host was not let in in time");
+                }
                 Err(error) => {
                     assert!(self.program.as_mut().is_none_or(Program::runs), "the program does not run");
                     assert!(Instant::now() < end, "the program does not listen: {error}");
@@ -264,10 +284,13 @@ impl World {
     }
 
     /// The same connection, bare.
-    pub async fn reached_bare(&self) -> TcpStream {
+    pub async fn reached_bare(&self) -> Wire {
         let listener = self.listener.as_ref().expect("the producer listens");
-        let stream = timeout(PATIENCE, listener.accept()).await.expect("the producer was not dialled");
-        stream.expect("an accepted connection").0
+        let reached = async {
+            let (stream, _) = listener.accept().await.expect("an accepted connection");
+            self.carrier.welcome(stream).await
+        };
+        timeout(PATIENCE, reached).await.expect("the producer was not dialled")
     }
 
     /// Connected and introduced, everything granted, channel `chat` registered.
