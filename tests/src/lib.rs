@@ -11,6 +11,7 @@
 
 mod chance;
 mod event;
+mod frayed;
 mod host;
 mod identity;
 mod legacy;
@@ -28,6 +29,7 @@ mod wrap;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};
+pub use frayed::{BareFrame, BareSocket, frayed};
 pub use host::{Host, HostScript, Reply};
 pub use identity::{Authority, Identity, Leaf, client_settings, server_settings};
 pub use legacy::{AgentFramework, CcBridge, Harness};
@@ -37,7 +39,7 @@ pub use peer::{Mind, Mute, Peer, Say};
 pub use producer::{Producer, ProducerScript, Render};
 pub use program::{Program, ambient_binary, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};
 pub use session::{Session, initialize_params};
-pub use websocket::{Bidirectional, Knock, LineSocket, Parting, Refused, Watch};
+pub use websocket::{Bidirectional, Knock, LineSocket, Parting, ReadEnd, Refused, Watch, WriteEnd};
 pub use wire::{Carrier, Seen, Wire};
 pub use world::World;
 pub use wrap::Wrap;

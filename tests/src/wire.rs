@@ -189,6 +189,7 @@ pub struct Wire {
 enum End {
     Lines(TcpStream),
     Messages(LineSocket),
+    Streams(Box<dyn AsyncRead + Send + Unpin>, Box<dyn AsyncWrite + Send + Unpin>),
 }
 
 impl From<TcpStream> for Wire {
@@ -204,6 +205,14 @@ impl From<LineSocket> for Wire {
 }
 
 impl Wire {
+    /// Two streams of lines.
+    pub fn of(
+        read: impl AsyncRead + Send + Unpin + 'static,
+        write: impl AsyncWrite + Send + Unpin + 'static,
+    ) -> Self {
+        Self { end: End::Streams(Box::new(read), Box::new(write)), seen: None }
+    }
+
     /// The bytes below a WebSocket of a world's.
     pub fn seen(&self) -> Option<Seen> {
         self.seen.clone()
@@ -212,7 +221,7 @@ impl Wire {
     /// How a WebSocket will have been closed.
     pub fn watch(&self) -> Option<Watch> {
         match &self.end {
-            End::Lines(_) => None,
+            End::Lines(_) | End::Streams(..) => None,
             End::Messages(socket) => Some(socket.watch()),
         }
     }
@@ -228,6 +237,7 @@ impl Wire {
                 let (read, write) = socket.into_split();
                 (Box::new(read), Box::new(write))
             }
+            End::Streams(read, write) => (read, write),
         }
     }
 }
@@ -237,6 +247,7 @@ impl AsyncRead for Wire {
         match &mut self.end {
             End::Lines(stream) => Pin::new(stream).poll_read(cx, into),
             End::Messages(socket) => Pin::new(socket).poll_read(cx, into),
+            End::Streams(read, _) => Pin::new(read).poll_read(cx, into),
         }
     }
 }
@@ -246,6 +257,7 @@ impl AsyncWrite for Wire {
         match &mut self.end {
             End::Lines(stream) => Pin::new(stream).poll_write(cx, bytes),
             End::Messages(socket) => Pin::new(socket).poll_write(cx, bytes),
+            End::Streams(_, write) => Pin::new(write).poll_write(cx, bytes),
         }
     }
 
@@ -253,6 +265,7 @@ impl AsyncWrite for Wire {
         match &mut self.end {
             End::Lines(stream) => Pin::new(stream).poll_flush(cx),
             End::Messages(socket) => Pin::new(socket).poll_flush(cx),
+            End::Streams(_, write) => Pin::new(write).poll_flush(cx),
         }
     }
 
@@ -260,6 +273,7 @@ impl AsyncWrite for Wire {
         match &mut self.end {
             End::Lines(stream) => Pin::new(stream).poll_shutdown(cx),
             End::Messages(socket) => Pin::new(socket).poll_shutdown(cx),
+            End::Streams(_, write) => Pin::new(write).poll_shutdown(cx),
         }
     }
 }

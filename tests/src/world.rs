@@ -8,11 +8,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use tempfile::TempDir;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::PATIENCE;
+use crate::chance::Chance;
+use crate::frayed::{BareSocket, frayed};
 use crate::host::Host;
 use crate::port::Port;
 use crate::producer::{Producer, ProducerScript};
@@ -26,6 +28,7 @@ use crate::wire::{Carrier, Wire};
 pub struct World {
     folder: TempDir,
     carrier: Carrier,
+    frayed: Option<Chance>,
     port: Port,
     producer_port: Port,
     listener: Option<TcpListener>,
@@ -52,6 +55,7 @@ impl World {
         Self {
             folder: tempfile::tempdir().expect("a folder"),
             carrier: Carrier::here(),
+            frayed: None,
             port: Port::free(),
             producer_port: Port::free(),
             listener: None,
@@ -70,6 +74,16 @@ impl World {
     pub fn over(mut self, carrier: Carrier) -> Self {
         self.carrier = carrier;
         self
+    }
+
+    /// What carries the lines.
+    pub fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    /// Its producers say their lines in frames of chance from now on, or no more.
+    pub fn fray(&mut self, chance: Option<Chance>) {
+        self.frayed = chance;
     }
 
     /// The producer listens from now on.
@@ -174,6 +188,12 @@ impl World {
         self
     }
 
+    /// Writes a configuration of these producers instead of its own, and starts the program.
+    pub async fn start_with(&mut self, producers: &[String]) {
+        self.configure(producers);
+        self.restart().await;
+    }
+
     /// Writes a configuration of these producers and has it taken over; returns when it was.
     pub async fn reload(&mut self, producers: &[String]) {
         const TAKEN: &str = "the configuration was reloaded";
@@ -256,14 +276,24 @@ impl World {
     }
 
     async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> Wire {
+        let stream = self.connected_by(set).await;
+        let knock = self.carrier.knock(stream, self.port.number);
+        timeout(PATIENCE, knock).await.expect("the host was not let in in time")
+    }
+
+    /// A connection to the port, on which nothing at all was said.
+    pub async fn connected(&mut self) -> TcpStream {
+        let stream = self.connected_by(Ok).await;
+        let _ = stream.set_nodelay(true);
+        stream
+    }
+
+    async fn connected_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
         let end = Instant::now() + PATIENCE;
         loop {
             let socket = TcpSocket::new_v4().and_then(&set).expect("a socket");
             match socket.connect(([127, 0, 0, 1], self.port.number).into()).await {
-                Ok(stream) => {
-                    let knock = self.carrier.knock(stream, self.port.number);
-                    return timeout(PATIENCE, knock).await.expect("the host was not let in in time");
-                }
+                Ok(stream) => return stream,
                 Err(error) => {
                     assert!(self.program.as_mut().is_none_or(Program::runs), "the program does not run");
                     assert!(Instant::now() < end, "the program does not listen: {error}");
@@ -285,12 +315,23 @@ impl World {
 
     /// The same connection, bare.
     pub async fn reached_bare(&self) -> Wire {
-        let listener = self.listener.as_ref().expect("the producer listens");
         let reached = async {
-            let (stream, _) = listener.accept().await.expect("an accepted connection");
-            self.carrier.welcome(stream).await
+            let stream = self.accepted().await;
+            match &self.frayed {
+                Some(chance) => frayed(BareSocket::welcome(stream).await, chance.clone()),
+                None => self.carrier.welcome(stream).await,
+            }
         };
-        timeout(PATIENCE, reached).await.expect("the producer was not dialled")
+        timeout(PATIENCE, reached).await.expect("the program does not shake hands")
+    }
+
+    /// The same before anything was said on it.
+    pub async fn accepted(&self) -> TcpStream {
+        let listener = self.listener.as_ref().expect("the producer listens");
+        let stream = timeout(PATIENCE, listener.accept()).await.expect("the producer was not dialled");
+        let (stream, _) = stream.expect("an accepted connection");
+        let _ = stream.set_nodelay(true);
+        stream
     }
 
     /// Connected and introduced, everything granted, channel `chat` registered.
