@@ -67,6 +67,9 @@ pub enum Wrong {
     /// The system has no root certificates, or they cannot be read.
     #[error("none can be loaded")]
     NoRoots,
+    /// It cannot be made, for a reason that is nobody's fault but the program's.
+    #[error("cannot be made ({0})")]
+    Unmade(String),
     /// TLS does not take it, for a reason none of the others names.
     #[error("cannot be used for TLS ({0})")]
     Refused(String),
@@ -77,7 +80,7 @@ impl Wrong {
     pub fn hint(&self) -> &'static str {
         match self {
             Self::Unreadable(io::ErrorKind::NotFound) => {
-                "check the path; a relative one is relative to the configuration"
+                "check the path (in a configuration, a relative one starts at its folder)"
             }
             Self::Unreadable(io::ErrorKind::PermissionDenied) => "let the user that runs the program read it",
             Self::Unreadable(_) => "check that it is a file",
@@ -106,6 +109,7 @@ impl Wrong {
                 "name the certificate of the CA, not one that it issued; `mcpl-sidecar certs show` says which is which"
             }
             Self::NoRoots => "install the system's CA certificates (ca-certificates), or name a ca_file",
+            Self::Unmade(_) => "report it: no input should lead to this",
             Self::Refused(_) => "`mcpl-sidecar certs show` says what is in it",
         }
     }
@@ -119,4 +123,39 @@ impl Wrong {
 /// Unix seconds as people read them, in UTC.
 pub(crate) fn time(seconds: i64) -> String {
     Timestamp::from_second(seconds).map_or_else(|_| format!("{seconds} s"), |t| t.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PAGE: &str = include_str!("../../docs/tls.md");
+
+    #[test]
+    fn the_page_explains_each_fault() {
+        let all = [
+            (Wrong::Unreadable(io::ErrorKind::NotFound), "cannot be read (entity not found)"),
+            (Wrong::Unreadable(io::ErrorKind::PermissionDenied), "cannot be read (permission denied)"),
+            (Wrong::Unreadable(io::ErrorKind::Unsupported), "cannot be read (unsupported)"),
+            (Wrong::Unwritable(io::ErrorKind::PermissionDenied), "cannot be written"),
+            (Wrong::Exists, "exists already"),
+            (Wrong::TooLong(crate::MAX_FILE_BYTES), "is longer than 1048576 bytes"),
+            (Wrong::Malformed, "is no well-formed PEM"),
+            (Wrong::NoCertificate, "holds no certificate"),
+            (Wrong::BadCertificate(2), "its certificate 2 is no X.509 certificate"),
+            (Wrong::NoKey, "holds no private key"),
+            (Wrong::ManyKeys(2), "holds 2 private keys"),
+            (Wrong::UnusableKey, "holds a key that cannot be used"),
+            (Wrong::OtherKey("tls.crt".into()), "is not the key of the first certificate in"),
+            (Wrong::Expired(0), "its first certificate expired at"),
+            (Wrong::NotYetValid(0), "its first certificate is valid from"),
+            (Wrong::NoAuthority, "holds no certificate of a CA that is valid now"),
+            (Wrong::NoRoots, "none can be loaded"),
+        ];
+        for (wrong, words) in all {
+            let said = wrong.to_string();
+            assert!(said.contains(words), "{said}");
+            assert!(PAGE.contains(&format!("{words}`")), "docs/tls.md does not know: {words}");
+        }
+    }
 }

@@ -83,3 +83,114 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     let four = <[u8; 4]>::try_from(bytes).map(IpAddr::from);
     four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, SanType};
+
+    use super::*;
+
+    fn leaf(names: Vec<SanType>) -> CertificateDer<'static> {
+        let mut params = CertificateParams::default();
+        params.subject_alt_names = names;
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    fn dns(text: &str) -> SanType {
+        SanType::DnsName(text.try_into().unwrap())
+    }
+
+    fn uri(text: &str) -> SanType {
+        SanType::URI(text.try_into().unwrap())
+    }
+
+    fn pinned(leaf: &CertificateDer<'_>, name: &str) -> bool {
+        is_pinned(leaf, &["nobody".to_owned(), name.to_owned()])
+    }
+
+    #[test]
+    fn names_of_every_kind_come_as_text_in_their_order() {
+        let leaf = leaf(vec![
+            uri("spiffe://Example.org/Discord"),
+            dns("Discord.Example.org"),
+            SanType::IpAddress([10, 0, 0, 1].into()),
+            SanType::IpAddress("2001:db8:0::1".parse().unwrap()),
+            SanType::Rfc822Name("Ops@example.org".try_into().unwrap()),
+            dns("*.example.org"),
+        ]);
+        let expected = [
+            "spiffe://Example.org/Discord",
+            "discord.example.org",
+            "10.0.0.1",
+            "2001:db8::1",
+            "Ops@example.org",
+            "*.example.org",
+        ];
+        assert_eq!(names(&leaf), expected);
+        for name in expected {
+            assert!(pinned(&leaf, name), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_pin_is_one_name_exactly() {
+        let leaf = leaf(vec![
+            uri("spiffe://x/ops"),
+            dns("a.example.org"),
+            dns("*.example.net"),
+            SanType::IpAddress("::1".parse().unwrap()),
+        ]);
+        for pin in ["A.EXAMPLE.org", "0:0:0:0:0:0:0:1", "*.example.net"] {
+            assert!(pinned(&leaf, pin), "{pin}");
+        }
+        for pin in [
+            "",
+            "*",
+            "*.example.org",
+            "b.example.net",
+            "example.org",
+            "a.example.org.",
+            "spiffe://x/Ops",
+            "spiffe://x/ops/",
+            "spiffe://x",
+            "spiffe://x/op",
+            "127.0.0.1",
+            "rcgen self signed cert",
+        ] {
+            assert!(!pinned(&leaf, pin), "{pin}");
+        }
+        assert!(!is_pinned(&leaf, &[]));
+    }
+
+    #[test]
+    fn no_name_passes_for_one_of_another_kind() {
+        let leaf = leaf(vec![
+            dns("spiffe://x/ops"),
+            dns("10.0.0.1"),
+            dns("ops@example.org"),
+            uri("example.org"),
+            uri("10.0.0.2"),
+            SanType::Rfc822Name("example.net".try_into().unwrap()),
+        ]);
+        assert_eq!(names(&leaf), [""; 0]);
+        for pin in ["spiffe://x/ops", "10.0.0.1", "ops@example.org", "example.org", "10.0.0.2", "example.net"]
+        {
+            assert!(!pinned(&leaf, pin), "{pin}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_would_forge_a_line_is_none() {
+        let leaf =
+            leaf(vec![dns("a\nINFO all is well"), uri("spiffe://x/a b"), dns("\u{1b}[2J"), dns("good")]);
+        assert_eq!(names(&leaf), ["good"]);
+        assert!(!pinned(&leaf, "a\nINFO all is well"));
+    }
+
+    #[test]
+    fn what_is_no_certificate_has_no_names() {
+        let leaf = CertificateDer::from(vec![1, 2, 3]);
+        assert_eq!(names(&leaf), [""; 0]);
+        assert!(!is_pinned(&leaf, &[String::new()]));
+    }
+}

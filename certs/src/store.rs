@@ -22,6 +22,7 @@ mod server;
 mod tests;
 
 pub use self::client::{ClientFiles, ClientStore};
+pub(crate) use self::pair::Pair;
 pub use self::server::{ServerFiles, ServerStore};
 
 /// What a look at the files has come to.
@@ -169,12 +170,12 @@ fn digest(texts: &[Vec<u8>]) -> Digest {
     digest
 }
 
-fn seconds(time: SystemTime) -> i64 {
+pub(crate) fn seconds(time: SystemTime) -> i64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64)
 }
 
 /// Whether others than the owner and the group may read or write the key.
-fn open_key(path: &Path) -> Option<Warning> {
+pub(crate) fn open_key(path: &Path) -> Option<Warning> {
     let mode = std::fs::metadata(path).ok()?.permissions().mode();
     (mode & 0o006 != 0).then(|| Warning::OpenKey(path.to_owned()))
 }

@@ -35,7 +35,7 @@ use self::core::{Asked, Core, News};
 pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::Word;
-pub use self::order::{Ask, Order, Status};
+pub use self::order::{Ask, Common, Order, Status};
 use self::probe::Probe;
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::reach::reach;
@@ -44,22 +44,20 @@ use crate::child;
 use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
+use crate::keyring::Keyring;
 use crate::transport::Connection;
 use crate::transport::dial::Dialer;
 use crate::transport::ws::close::Close;
-
-/// How long a drain may take before what is left stays behind.
-const DRAIN: Duration = Duration::from_secs(5);
 
 /// What a binding is served on, beside its producer's configuration.
 #[derive(Debug)]
 pub struct Ground {
     /// Its end of the journal.
     pub ledger: Ledger,
-    /// How long what passes may wait for the journal (contract 7.6).
-    pub journal_wait: Duration,
-    /// Dead letters that keep their content.
-    pub max_dead_letters: usize,
+    /// What it has in common with the other bindings.
+    pub common: Common,
+    /// The TLS stores, for a producer that is dialled.
+    pub keyring: Keyring,
 }
 
 /// Where hosts come from.
@@ -91,8 +89,7 @@ pub struct Outcome {
 pub struct Binding {
     producer: config::Producer,
     core: Core,
-    journal_wait: Duration,
-    max_dead_letters: usize,
+    common: Common,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
     probes: VecDeque<Probe>,
@@ -121,8 +118,8 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, journal_wait, max_dead_letters } = ground;
-        let settings = settings::settings(&producer, max_dead_letters);
+        let Ground { ledger, common, keyring } = ground;
+        let settings = settings::settings(&producer, common.max_dead_letters);
         let core = Core::open(settings, ledger, random())?;
         let load = core.engine.load();
         if load.held > 0 {
@@ -131,8 +128,7 @@ impl Binding {
         let mut binding = Self {
             producer,
             core,
-            journal_wait,
-            max_dead_letters,
+            common,
             orders,
             connections: None,
             probes: VecDeque::new(),
@@ -144,7 +140,7 @@ impl Binding {
             shadow: None,
             last: None,
             unreached: Rc::default(),
-            dialer: Rc::default(),
+            dialer: Rc::new(Dialer::new(keyring)),
         };
         let limit = binding.producer.limits.max_message_bytes;
         match entrance {
@@ -221,18 +217,18 @@ impl Binding {
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(order) = self.orders.poll_recv(cx) {
             match order {
-                Some(Order::Settings(producer)) => self.reload(*producer),
+                Some(Order::Settings(producer, common)) => self.reload(*producer, common),
                 Some(Order::Ask(ask)) => self.answer(ask),
-                Some(Order::Drain) => self.drain(),
+                Some(Order::Drain(within)) => self.drain(within),
                 Some(Order::Signal(signal)) => {
                     self.signal(signal);
                 }
-                Some(Order::End(signal)) => {
+                Some(Order::End(signal, within)) => {
                     // A child may survive the signal, and its session goes on with it.
                     if self.signal(signal) {
                         self.tell(Input::Flush);
                     } else {
-                        self.drain();
+                        self.drain(within);
                     }
                 }
                 Some(Order::Stop) | None => {
@@ -254,8 +250,8 @@ impl Binding {
         true
     }
 
-    fn drain(&mut self) {
-        self.draining = Some(Instant::now() + DRAIN);
+    fn drain(&mut self, within: Duration) {
+        self.draining = Some(Instant::now() + within);
         self.connections = None;
         for probe in self.probes.drain(..) {
             probe.dismiss(&going_away());
@@ -274,12 +270,14 @@ impl Binding {
         })
     }
 
-    fn reload(&mut self, producer: config::Producer) {
-        let settings = Box::new(settings::settings(&producer, self.max_dead_letters));
+    fn reload(&mut self, producer: config::Producer, common: Common) {
+        self.common = common;
+        let settings = Box::new(settings::settings(&producer, common.max_dead_letters));
         let limit = producer.limits.max_message_bytes;
         if let Some(session) = &mut self.session {
             session.exchange.set_terms(settings::terms(&producer));
             session.set_limit(limit);
+            session.journal_wait = common.journal_wait;
         }
         self.tell(Input::Settings(settings));
         self.producer = producer;
@@ -292,7 +290,7 @@ impl Binding {
         let shadow = self.shadow.take();
         if self.producer.coalesce.mode == config::Mode::Observe {
             let anew = || {
-                let settings = settings::settings(&self.producer, self.max_dead_letters);
+                let settings = settings::settings(&self.producer, self.common.max_dead_letters);
                 Box::new(Shadow::new(settings, terms, random()))
             };
             exchange.observe(shadow.unwrap_or_else(anew));
@@ -303,7 +301,7 @@ impl Binding {
         }
         let dial =
             Box::pin(reach(self.producer.clone(), Rc::clone(&self.dialer), Rc::clone(&self.unreached)));
-        let (core, wait) = (&mut self.core, self.journal_wait);
+        let (core, wait) = (&mut self.core, self.common.journal_wait);
         let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
         self.session = Some(session);
     }

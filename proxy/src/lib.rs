@@ -9,6 +9,7 @@
 //! | [`transport`], [`child`], [`outbox`] | how bytes move |
 //! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
+//! | [`keyring`] | the TLS stores that the configuration names |
 //! | [`token`] | bearer tokens: where they are, how they are shown and compared |
 //! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`demo`] | all of it, shown |
@@ -21,6 +22,7 @@ pub mod config;
 pub mod demo;
 pub mod exchange;
 pub mod journal;
+pub mod keyring;
 pub mod outbox;
 pub mod serve;
 pub mod state;

@@ -26,6 +26,7 @@ mod websocket;
 mod wire;
 mod world;
 mod wrap;
+mod ws_peer;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};
@@ -43,6 +44,7 @@ pub use websocket::{Bidirectional, Knock, LineSocket, Parting, ReadEnd, Refused,
 pub use wire::{Carrier, Seen, Wire};
 pub use world::World;
 pub use wrap::Wrap;
+pub use ws_peer::{Answer, Frame, WsPeer};
 
 /// How long any single wait may last.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

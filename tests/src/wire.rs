@@ -43,8 +43,7 @@ impl Carrier {
         })
     }
 
-    /// What an address begins with.
-    pub(crate) fn scheme(self) -> &'static str {
+    fn scheme(self) -> &'static str {
         match self {
             Self::Lines => "tcp",
             Self::WebSocket => "ws",
@@ -52,8 +51,12 @@ impl Carrier {
         }
     }
 
-    /// Where an address ends.
-    pub(crate) fn path(self, whose: &str) -> String {
+    /// The scheme and the path of an address.
+    pub(crate) fn place(self, whose: &str) -> (String, String) {
+        (self.scheme().to_owned(), self.path(whose))
+    }
+
+    fn path(self, whose: &str) -> String {
         if self == Self::Lines { String::new() } else { format!("/{whose}") }
     }
 

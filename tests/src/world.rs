@@ -34,6 +34,8 @@ pub struct World {
     listener: Option<TcpListener>,
     tables: Vec<(String, String)>,
     keys: String,
+    listen: (String, String),
+    connect: (String, String),
     top: String,
     state: PathBuf,
     front: Vec<String>,
@@ -61,6 +63,8 @@ impl World {
             listener: None,
             tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
             keys: String::new(),
+            listen: Carrier::here().place("host"),
+            connect: Carrier::here().place("producer"),
             top: String::new(),
             state: "state".into(),
             front: Vec::new(),
@@ -73,6 +77,7 @@ impl World {
     #[must_use]
     pub fn over(mut self, carrier: Carrier) -> Self {
         self.carrier = carrier;
+        (self.listen, self.connect) = (carrier.place("host"), carrier.place("producer"));
         self
     }
 
@@ -122,6 +127,20 @@ impl World {
         self
     }
 
+    /// Another scheme than `tcp` for hosts, with a path and a query.
+    #[must_use]
+    pub fn listen(mut self, scheme: &str, target: &str) -> Self {
+        self.listen = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
+    /// Another scheme than `tcp` for the producer, with a path and a query.
+    #[must_use]
+    pub fn connect(mut self, scheme: &str, target: &str) -> Self {
+        self.connect = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
     /// Lines for the top of the file.
     #[must_use]
     pub fn top(mut self, lines: &str) -> Self {
@@ -155,10 +174,14 @@ impl World {
 
     /// The `[[producer]]` of this world, with its tables, under a name.
     pub fn producer_named(&self, name: &str) -> String {
-        let (scheme, here, there) = (self.carrier.scheme(), self.port.number, self.producer_port.number);
-        let (host, producer) = (self.carrier.path("host"), self.carrier.path("producer"));
         let mut text = format!(
-            "[[producer]]\nname = \"{name}\"\nlisten = \"{scheme}://127.0.0.1:{here}{host}\"\nconnect = \"{scheme}://127.0.0.1:{there}{producer}\"\n{}\n",
+            "[[producer]]\nname = \"{name}\"\nlisten = \"{}://127.0.0.1:{}{}\"\nconnect = \"{}://127.0.0.1:{}{}\"\n{}\n",
+            self.listen.0,
+            self.port.number,
+            self.listen.1,
+            self.connect.0,
+            self.producer_port.number,
+            self.connect.1,
             self.keys,
         );
         for (name, lines) in &self.tables {
@@ -265,30 +288,31 @@ impl World {
         self.program.as_mut().expect("the program was started")
     }
 
-    /// A connection to where the host reaches the program, on which nothing was said yet.
-    pub async fn dial(&mut self) -> Wire {
-        self.dial_by(Ok).await
-    }
-
-    /// The same, on which little waits for a host that does not read, whatever the system is set to.
-    pub async fn dial_with_little_room(&mut self) -> Wire {
-        self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await
-    }
-
-    async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> Wire {
-        let stream = self.connected_by(set).await;
-        let knock = self.carrier.knock(stream, self.port.number);
-        timeout(PATIENCE, knock).await.expect("the host was not let in in time")
-    }
-
-    /// A connection to the port, on which nothing at all was said.
-    pub async fn connected(&mut self) -> TcpStream {
-        let stream = self.connected_by(Ok).await;
+    /// A bare connection to where the host reaches the program.
+    pub async fn dial(&mut self) -> TcpStream {
+        let stream = self.dial_by(Ok).await;
         let _ = stream.set_nodelay(true);
         stream
     }
 
-    async fn connected_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
+    /// The same with what carries the lines, on which nothing was said yet.
+    pub async fn wire(&mut self) -> Wire {
+        let stream = self.dial().await;
+        self.knock(stream).await
+    }
+
+    /// The same, on which little waits for a host that does not read, whatever the system is set to.
+    pub async fn dial_with_little_room(&mut self) -> Wire {
+        let stream = self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await;
+        self.knock(stream).await
+    }
+
+    async fn knock(&self, stream: TcpStream) -> Wire {
+        let knock = self.carrier.knock(stream, self.port.number);
+        timeout(PATIENCE, knock).await.expect("the host was not let in in time")
+    }
+
+    async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
         let end = Instant::now() + PATIENCE;
         loop {
             let socket = TcpSocket::new_v4().and_then(&set).expect("a socket");
@@ -305,28 +329,28 @@ impl World {
 
     /// A host that has said nothing yet.
     pub async fn host(&mut self) -> Host {
-        Host::on(self.dial().await)
+        Host::on(self.wire().await)
     }
 
     /// The producer's end of the next connection that the program makes.
     pub async fn reached(&self) -> Producer {
-        Producer::on(self.reached_bare().await, &self.producer)
+        Producer::on(self.reached_wire().await, &self.producer)
     }
 
-    /// The same connection, bare.
-    pub async fn reached_bare(&self) -> Wire {
-        let reached = async {
-            let stream = self.accepted().await;
+    /// The same connection, with nobody on it.
+    pub async fn reached_wire(&self) -> Wire {
+        let stream = self.reached_bare().await;
+        let welcome = async {
             match &self.frayed {
                 Some(chance) => frayed(BareSocket::welcome(stream).await, chance.clone()),
                 None => self.carrier.welcome(stream).await,
             }
         };
-        timeout(PATIENCE, reached).await.expect("the program does not shake hands")
+        timeout(PATIENCE, welcome).await.expect("the program does not shake hands")
     }
 
-    /// The same before anything was said on it.
-    pub async fn accepted(&self) -> TcpStream {
+    /// The same connection before anything was said on it.
+    pub async fn reached_bare(&self) -> TcpStream {
         let listener = self.listener.as_ref().expect("the producer listens");
         let stream = timeout(PATIENCE, listener.accept()).await.expect("the producer was not dialled");
         let (stream, _) = stream.expect("an accepted connection");

@@ -178,7 +178,7 @@ async fn probes_that_flood_before_a_first_message_cost_nothing() {
     let mut world = World::started().await;
     let session = world.session().await;
     let before = resident_bytes(world.program().pid());
-    let mut probe = world.dial().await;
+    let mut probe = world.wire().await;
     let junk = vec![b'x'; 1 << 20];
     for _ in 0..100 {
         if tokio::time::timeout(STALLED, probe.write_all(&junk)).await.is_err() {

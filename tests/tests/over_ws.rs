@@ -11,11 +11,11 @@ use mcpl_tests::{Carrier, Host, World, push};
 async fn this_is_websocket_on_both_sides() {
     assert_eq!(Carrier::here(), Carrier::WebSocket);
     let mut world = World::started().await;
-    let wire = world.dial().await;
+    let wire = world.wire().await;
     let here = wire.seen().expect("it is looked at");
     let host = Host::on(wire);
     host.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await;
-    let there = world.reached_bare().await.seen().expect("it is looked at");
+    let there = world.reached_wire().await.seen().expect("it is looked at");
 
     // We are the client here, and the server there.
     for (client, server, path) in

@@ -16,11 +16,11 @@ fn is_tls(bytes: &[u8]) -> bool {
 async fn this_is_tls_on_both_sides() {
     assert_eq!(Carrier::here(), Carrier::Secure);
     let mut world = World::started().await;
-    let wire = world.dial().await;
+    let wire = world.wire().await;
     let here = wire.seen().expect("it is looked at");
     let host = Host::on(wire);
     host.send(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await;
-    let there = world.reached_bare().await.seen().expect("it is looked at");
+    let there = world.reached_wire().await.seen().expect("it is looked at");
     let readable = |seen: &Seen| String::from_utf8_lossy(&[seen.said(), seen.heard()].concat()).into_owned();
     for seen in [here, there] {
         assert!(is_tls(&seen.said()) && is_tls(&seen.heard()), "{}", readable(&seen));

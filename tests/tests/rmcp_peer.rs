@@ -161,9 +161,9 @@ async fn over_websocket_nothing_differs() {
     let direct = over_stdio(Command::new(peer_binary("rmcp_server"))).await;
     for carrier in [Carrier::WebSocket, Carrier::Secure] {
         let mut world = World::new().await.over(carrier).start().await;
-        let wire = world.dial().await;
+        let wire = world.wire().await;
         let server = async {
-            let mut there = world.reached_bare().await;
+            let mut there = world.reached_wire().await;
             let mut server = Command::new(peer_binary("rmcp_server"));
             server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
             let mut server = server.spawn().expect("a server");

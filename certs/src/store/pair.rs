@@ -6,22 +6,27 @@ use std::sync::Arc;
 use rustls::crypto::CryptoProvider;
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use rustls::{Error, InconsistentKeys};
+use rustls_pki_types::CertificateDer;
 use x509_parser::prelude::{FromDer as _, X509Certificate};
 
 use crate::fault::{Fault, Wrong};
 use crate::pem;
 
 /// A chain and its key that belong together, and are valid now.
-pub(super) struct Pair {
+pub(crate) struct Pair {
     /// What TLS presents.
-    pub(super) presented: Arc<SingleCertAndKey>,
+    pub(crate) presented: Arc<SingleCertAndKey>,
+    /// The leaf itself.
+    pub(crate) leaf: CertificateDer<'static>,
+    /// Whether the leaf is a CA's.
+    pub(crate) authority: bool,
     /// When the leaf expires, Unix seconds.
-    pub(super) not_after: i64,
+    pub(crate) not_after: i64,
 }
 
 impl Pair {
     /// The pair of these texts, at this time (Unix seconds).
-    pub(super) fn new(
+    pub(crate) fn new(
         certificate: (&[u8], &Path),
         key: (&[u8], &Path),
         provider: &CryptoProvider,
@@ -29,14 +34,19 @@ impl Pair {
     ) -> Result<Self, Fault> {
         let (text, path) = certificate;
         let chain = pem::certificates_in(text, path)?;
-        let mut not_after = None;
+        let mut leaf = None;
         for (number, der) in chain.iter().enumerate() {
             let bad = |_| Wrong::BadCertificate(number + 1).at(path);
             let (_, parsed) = X509Certificate::from_der(der).map_err(bad)?;
             let validity = parsed.validity();
-            not_after.get_or_insert((validity.not_before.timestamp(), validity.not_after.timestamp()));
+            leaf.get_or_insert((
+                der.clone(),
+                parsed.is_ca(),
+                validity.not_before.timestamp(),
+                validity.not_after.timestamp(),
+            ));
         }
-        let (from, until) = not_after.ok_or_else(|| Wrong::NoCertificate.at(path))?;
+        let (leaf, authority, from, until) = leaf.ok_or_else(|| Wrong::NoCertificate.at(path))?;
 
         let (text, key_path) = key;
         let der = pem::private_key_in(text, key_path)?.into_der();
@@ -54,6 +64,6 @@ impl Pair {
         if now < from {
             return Err(Wrong::NotYetValid(from).at(path));
         }
-        Ok(Self { presented: Arc::new(SingleCertAndKey::from(pair)), not_after: until })
+        Ok(Self { presented: Arc::new(SingleCertAndKey::from(pair)), leaf, authority, not_after: until })
     }
 }

@@ -28,7 +28,7 @@ pub struct ServerFiles {
 /// TLS 1.2 and 1.3, ALPN `http/1.1`. With client certificates no session is resumed, so each connection's
 /// certificate is verified against what is published when it connects.
 #[derive(Clone)]
-pub struct ServerStore(Arc<Store<ServerFiles>>);
+pub struct ServerStore(pub(super) Arc<Store<ServerFiles>>);
 
 impl ServerStore {
     /// Reads and validates the files, and publishes what they come to. Blocks for as long as they take to read.

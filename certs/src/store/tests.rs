@@ -1,1 +1,3 @@
-
+mod contents;
+mod handshakes;
+mod rotation;

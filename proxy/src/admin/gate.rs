@@ -14,6 +14,8 @@ use crate::token::{self, Token};
 pub(super) enum Gate {
     /// On the socket in the state directory: the file system has asked already.
     Socket,
+    /// With a client certificate that is of the CA, and has none of the names that are asked for.
+    Stranger,
     /// On TCP.
     Tcp {
         /// The names it may be called by; `None`: by any, since a token is asked for.
@@ -38,7 +40,16 @@ impl Gate {
 
     /// The answer to who may not come in; `open`: what needs no token.
     pub(super) async fn turned_away<B>(&self, request: &Request<B>, open: bool) -> Option<Reply> {
-        let Self::Tcp { names, token } = self else { return None };
+        let Self::Tcp { names, token } = self else {
+            let stranger = || {
+                reply::error(
+                    StatusCode::FORBIDDEN,
+                    "the client certificate has none of the names that may come in",
+                    "use one with a name of client_names in [admin.tls]",
+                )
+            };
+            return matches!(self, Self::Stranger).then(stranger);
+        };
         let called = match called(request) {
             Ok(called) => called,
             Err(why) => return Some(reply::error(StatusCode::BAD_REQUEST, why, "send one Host header")),

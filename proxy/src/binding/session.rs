@@ -56,7 +56,7 @@ pub(super) struct Session {
     peer: String,
     waiting: Waiting,
     /// How long what passes may wait for the journal (contract 7.6).
-    journal_wait: Duration,
+    pub(super) journal_wait: Duration,
     /// A message went without waiting any longer, and that was said.
     ahead: bool,
     /// The exchange is over: one side ended.

@@ -12,12 +12,20 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin::desk::{
-    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, Settlement, Trouble,
+    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView, Settlement, Trouble,
 };
 use crate::binding::{Ask, Order, Status};
+use crate::config::Config;
 use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
+use crate::keyring::Keyring;
+
+use self::place::Place;
+use self::reloads::Reloads;
+
+mod place;
+mod reloads;
 
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
@@ -68,18 +76,49 @@ pub(super) struct FrontDesk<R = Shelf> {
     journal: Journal,
     records: Arc<R>,
     seats: RefCell<BTreeMap<String, mpsc::Sender<Order>>>,
-    open: Cell<bool>,
+    /// What the configuration says of each producer.
+    places: RefCell<BTreeMap<String, Place>>,
+    keyring: Keyring,
+    phase: Cell<Phase>,
+    reloads: RefCell<Reloads>,
+}
+
+/// How far the program has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Serving,
+    Ending,
 }
 
 impl FrontDesk {
-    pub(super) fn new(journal: Journal, dir: PathBuf) -> Self {
-        Self::over(journal, Shelf(dir))
+    pub(super) fn new(journal: Journal, dir: PathBuf, keyring: Keyring) -> Self {
+        Self::over(journal, Shelf(dir), keyring)
     }
 }
 
 impl<R: Records> FrontDesk<R> {
-    fn over(journal: Journal, records: R) -> Self {
-        Self { journal, records: Arc::new(records), seats: RefCell::default(), open: Cell::new(false) }
+    fn over(journal: Journal, records: R, keyring: Keyring) -> Self {
+        Self {
+            journal,
+            records: Arc::new(records),
+            seats: RefCell::default(),
+            places: RefCell::default(),
+            keyring,
+            phase: Cell::new(Phase::Starting),
+            reloads: RefCell::default(),
+        }
+    }
+
+    /// From now on this is what the configuration says.
+    pub(super) fn describe(&self, config: &Config) {
+        let places = config.producers.iter().map(|producer| (producer.name.clone(), Place::of(producer)));
+        *self.places.borrow_mut() = places.collect();
+    }
+
+    /// Something was taken over, or was not.
+    pub(super) fn reloaded(&self, outcome: Result<&str, &str>) {
+        self.reloads.borrow_mut().count(outcome);
     }
 
     /// A binding is served.
@@ -94,12 +133,12 @@ impl<R: Records> FrontDesk<R> {
 
     /// Every listener is bound.
     pub(super) fn open(&self) {
-        self.open.set(true);
+        self.phase.set(Phase::Serving);
     }
 
     /// The program ends.
     pub(super) fn close(&self) {
-        self.open.set(false);
+        self.phase.set(Phase::Ending);
     }
 
     fn seat_of(&self, name: &str) -> Result<mpsc::Sender<Order>, Trouble> {
@@ -133,7 +172,8 @@ impl<R: Records> FrontDesk<R> {
         let mut views = Vec::with_capacity(asked.len());
         for (name, answer) in asked {
             let status = timeout_at(until, answer).await.ok().and_then(Result::ok);
-            views.push(ProducerView { name, said: status.map(view) });
+            let place = self.places.borrow().get(&name).map(|place| place.view(&self.keyring));
+            views.push(ProducerView { name, place: place.unwrap_or_default(), said: status.map(view) });
         }
         views
     }
@@ -160,8 +200,10 @@ async fn find(seat: &mpsc::Sender<Order>, event_id: &str) -> Result<Option<u64>,
 impl<R: Records> Desk for FrontDesk<R> {
     async fn unready(&self) -> Vec<String> {
         let mut reasons = Vec::new();
-        if !self.open.get() {
-            reasons.push("not every listener is bound, or the program ends".to_owned());
+        match self.phase.get() {
+            Phase::Starting => reasons.push("not every listener is bound yet".to_owned()),
+            Phase::Serving => {}
+            Phase::Ending => reasons.push("the program ends".to_owned()),
         }
         let status = self.journal.status();
         if status.state == StoreState::Gone {
@@ -178,6 +220,10 @@ impl<R: Records> Desk for FrontDesk<R> {
             }
         }
         reasons
+    }
+
+    fn reloads(&self) -> ReloadsView {
+        self.reloads.borrow().view()
     }
 
     async fn producers(&self) -> Vec<ProducerView> {

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use mcpl_certs::{Fault, Refreshed, ServerFiles, ServerStore};
+use mcpl_certs::Fault;
 use tokio::net::TcpListener;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::config::{self, Authority, Endpoint, Listen, ListenAuth, ListenTls, Scheme};
+use crate::keyring::Keyring;
 use crate::transport::Connection;
 use crate::transport::listen::{ListenError, accept, bind};
 use crate::transport::ws::front::{Front, Route};
@@ -63,10 +64,18 @@ pub(super) enum DoorError {
 }
 
 /// The fronts, which outlive who opens them.
-#[derive(Debug, Default)]
-pub(super) struct Doors(HashMap<Key, (Front, Option<ListenTls>)>);
+#[derive(Debug)]
+pub(super) struct Doors {
+    fronts: HashMap<Key, (Front, Option<ListenTls>)>,
+    keyring: Keyring,
+}
 
 impl Doors {
+    /// None yet; their certificates are in the keyring.
+    pub(super) fn new(keyring: Keyring) -> Self {
+        Self { fronts: HashMap::new(), keyring }
+    }
+
     /// Opens the door of a producer; `endpoint` is where it listens. A path that it has on the same front
     /// already is taken anew, with what is said of who may come in.
     pub(super) async fn open(
@@ -83,15 +92,7 @@ impl Doors {
             return Ok(Door::Lines { at: endpoint.at.clone(), task });
         }
         let key = Key::of(name, &endpoint.at);
-        let store = match (&entry.tls, self.0.get(&key)) {
-            (None, _) => None,
-            (Some(tls), Some((front, before)))
-                if before.as_ref().is_some_and(|before| same_files(before, tls)) =>
-            {
-                front.tls()
-            }
-            (Some(tls), _) => Some(certificates(name, tls)?),
-        };
+        let store = entry.tls.as_ref().map(|tls| self.keyring.server(tls)).transpose()?;
         let auth = entry.auth.clone().unwrap_or_default();
         let route = Route {
             producer: name.to_owned(),
@@ -102,7 +103,7 @@ impl Doors {
             to,
         };
         let path = endpoint.path().to_owned();
-        if let Some((front, tls)) = self.0.get_mut(&key) {
+        if let Some((front, tls)) = self.fronts.get_mut(&key) {
             front.set_tls(store);
             tls.clone_from(&entry.tls);
             front.add(&path, route);
@@ -113,7 +114,7 @@ impl Doors {
             let front = Front::open(listener, store).map_err(failed)?;
             tracing::info!(producer = name, at = %front.local(), %path, "listening");
             front.add(&path, route);
-            self.0.insert(key.clone(), (front, entry.tls.clone()));
+            self.fronts.insert(key.clone(), (front, entry.tls.clone()));
         }
         Ok(Door::Path { key, path })
     }
@@ -167,42 +168,10 @@ impl Doors {
 
     /// The front, if that was its last door.
     fn leave(&mut self, name: &str, key: &Key, path: &str) -> Option<Front> {
-        let (front, _) = self.0.get(key)?;
+        let (front, _) = self.fronts.get(key)?;
         front.remove(path, name);
-        if front.is_empty() { self.0.remove(key).map(|(front, _)| front) } else { None }
+        if front.is_empty() { self.fronts.remove(key).map(|(front, _)| front) } else { None }
     }
-
-    /// Looks whether the files of certificates have changed; new connections take what they come to.
-    pub(super) fn refresh(&self) {
-        for (key, (front, _)) in &self.0 {
-            match front.tls().map(|store| store.refresh()) {
-                Some(Refreshed::Published) => tracing::info!(at = %key.at, "the certificates were renewed"),
-                Some(Refreshed::Kept(fault)) => {
-                    tracing::error!(at = %key.at, %fault, "the certificates have changed for the worse: the old ones stay");
-                }
-                Some(Refreshed::Same) | None => {}
-            }
-        }
-    }
-}
-
-fn same_files(one: &ListenTls, other: &ListenTls) -> bool {
-    files(one) == files(other)
-}
-
-fn files(tls: &ListenTls) -> ServerFiles {
-    let ListenTls { cert_file, key_file, client_ca_file, .. } = tls.clone();
-    ServerFiles { cert_file, key_file, client_ca_file }
-}
-
-fn certificates(name: &str, tls: &ListenTls) -> Result<ServerStore, Fault> {
-    let files = files(tls);
-    // It reads files once, at a start or a reload.
-    let store = ServerStore::open(files)?;
-    for warning in store.warnings() {
-        tracing::warn!(producer = name, %warning, "listen_tls");
-    }
-    Ok(store)
 }
 
 async fn take(listener: TcpListener, to: mpsc::Sender<Connection>) {

@@ -5,13 +5,15 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::task::JoinSet;
 
 use super::desk::FrontDesk;
 use super::doors::{Door, DoorError, Doors, Entry};
-use crate::binding::{Binding, Entrance, Ground, Order, Outcome};
+use crate::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
+use crate::keyring::Keyring;
 use crate::transport::{Connection, stdio};
 
 /// Orders that may wait for a binding.
@@ -33,7 +35,8 @@ pub(super) struct Running {
 /// How connections get to a binding.
 struct WayIn {
     entry: Entry,
-    door: Door,
+    /// None while it is shut for another producer that takes its place.
+    door: Option<Door>,
     to: mpsc::Sender<Connection>,
 }
 
@@ -41,10 +44,9 @@ struct WayIn {
 pub(super) struct House {
     journal: Journal,
     desk: Rc<FrontDesk>,
-    /// Of the configuration: how long what passes may wait for the journal, and dead letters that keep their
-    /// content.
-    pub(super) journal_wait: Duration,
-    pub(super) max_dead_letters: usize,
+    /// What the bindings have in common, as the configuration has it now.
+    pub(super) common: Common,
+    keyring: Keyring,
     pub(super) running: HashMap<String, Running>,
     begun: u64,
     doors: Doors,
@@ -69,15 +71,15 @@ fn unreachable(name: &str, why: &dyn std::fmt::Display) -> Shut {
 }
 
 impl House {
-    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config) -> Self {
+    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config, keyring: Keyring) -> Self {
         Self {
             journal,
             desk,
-            journal_wait: Duration::from_millis(config.journal_wait_ms),
-            max_dead_letters: config.max_dead_letters,
+            common: Common::from(config),
+            doors: Doors::new(keyring.clone()),
+            keyring,
             running: HashMap::new(),
             begun: 0,
-            doors: Doors::default(),
             draining: Vec::new(),
             tasks: JoinSet::new(),
         }
@@ -100,14 +102,14 @@ impl House {
                 let (to, connections) = mpsc::channel(BACKLOG);
                 let opened = self.doors.open(&name, &entry, endpoint, to.clone()).await;
                 let door = opened.map_err(|why| unreachable(&name, &why))?;
-                (Entrance::Many(connections), Some(WayIn { entry, door, to }))
+                (Entrance::Many(connections), Some(WayIn { entry, door: Some(door), to }))
             }
         };
         let binding = match Binding::open(producer, entrance, heard, ground) {
             Ok(binding) => binding,
             Err(fault) => {
-                if let Some(way_in) = way_in {
-                    self.doors.shut(&name, way_in.door).await;
+                if let Some(door) = way_in.and_then(|way_in| way_in.door) {
+                    self.doors.shut(&name, door).await;
                 }
                 return Err(fault.into());
             }
@@ -115,7 +117,8 @@ impl House {
         self.desk.seat(&name, orders.clone());
         self.begun += 1;
         let (bound, number) = (name.clone(), self.begun);
-        self.tasks.spawn_local(async move { (bound, number, binding.serve().await) });
+        let served = Box::pin(binding.serve());
+        self.tasks.spawn_local(async move { (bound, number, served.await) });
         self.running.insert(name, Running { number, orders, way_in });
         Ok(())
     }
@@ -132,31 +135,36 @@ impl House {
         let Some(way_in) = running.way_in.take() else { return Err(unreachable(name, &FROM_STDIO)) };
         let entry = Entry::of(producer);
         let WayIn { entry: before, door, to } = way_in;
-        let unchanged = entry == before;
-        let taken = if unchanged {
-            Ok(door)
-        } else if Doors::clashes(&door, endpoint) {
-            self.swap(name, &entry, endpoint, (&before, door), &to).await
-        } else {
-            match self.doors.open(name, &entry, endpoint, to.clone()).await {
-                Ok(fresh) if Doors::is_same(&fresh, &door) => Ok(fresh),
-                Ok(fresh) => {
+        let taken = match door {
+            Some(door) if entry == before => Ok(door),
+            Some(door) if Doors::clashes(&door, endpoint) => {
+                self.swap(name, &entry, endpoint, (&before, door), &to).await
+            }
+            door => match (self.doors.open(name, &entry, endpoint, to.clone()).await, door) {
+                (Ok(fresh), Some(door)) if !Doors::is_same(&fresh, &door) => {
                     self.doors.shut(name, door).await;
                     Ok(fresh)
                 }
-                Err(why) => Err((Some(door), why)),
-            }
+                (Ok(fresh), _) => Ok(fresh),
+                (Err(why), door) => Err((door, why)),
+            },
         };
         let (way_in, outcome) = match taken {
-            Ok(door) => (Some(WayIn { entry, door, to }), Ok(())),
-            Err((door, why)) => {
-                (door.map(|door| WayIn { entry: before, door, to }), Err(unreachable(name, &why)))
-            }
+            Ok(door) => (WayIn { entry, door: Some(door), to }, Ok(())),
+            Err((door, why)) => (WayIn { entry: before, door, to }, Err(unreachable(name, &why))),
         };
         if let Some(running) = self.running.get_mut(name) {
-            running.way_in = way_in;
+            running.way_in = Some(way_in);
         }
         outcome
+    }
+
+    /// Shuts the door of a producer that is to come in elsewhere, so that another may take its place.
+    pub(super) async fn vacate(&mut self, name: &str) {
+        let way_in = self.running.get_mut(name).and_then(|running| running.way_in.as_mut());
+        if let Some(door) = way_in.and_then(|way_in| way_in.door.take()) {
+            self.doors.shut(name, door).await;
+        }
     }
 
     /// Opens a port anew for something else. It is ours, so the old door goes first, and comes back if need be.
@@ -178,32 +186,36 @@ impl House {
         }
     }
 
-    /// Looks whether files of certificates have changed: new connections take what they come to.
-    pub(super) fn refresh_certificates(&self) {
-        self.doors.refresh();
-    }
-
     /// What a binding of this name is served on.
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
-        let (journal_wait, max_dead_letters) = (self.journal_wait, self.max_dead_letters);
-        Ok(Ground { ledger, journal_wait, max_dead_letters })
+        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone() })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {
-        if let Some(running) = self.running.get(name)
-            && running.orders.try_send(order).is_err()
-        {
-            tracing::warn!(producer = name, "the binding is busy; an order was not taken");
+        let Some(running) = self.running.get(name) else { return };
+        if let Err(TrySendError::Full(order)) = running.orders.try_send(order) {
+            // It is busy, and hears it as soon as it looks. One that has ended needs to hear nothing.
+            let orders = running.orders.clone();
+            tokio::task::spawn_local(async move { drop(orders.send(order).await) });
         }
     }
 
-    /// Lets a binding drain. Its address is free when this returns.
-    pub(super) async fn close(&mut self, name: &str) {
-        self.tell(name, Order::Drain);
+    /// No host comes in any more.
+    pub(super) fn shut_doors(&mut self) {
+        for (name, running) in &mut self.running {
+            if let Some(door) = running.way_in.take().and_then(|way_in| way_in.door) {
+                self.doors.drop_door(name, door);
+            }
+        }
+    }
+
+    /// Lets a binding drain, for so long at most. Its address is free when this returns.
+    pub(super) async fn close(&mut self, name: &str, within: Duration) {
+        self.tell(name, Order::Drain(within));
         let Some(running) = self.running.remove(name) else { return };
-        if let Some(way_in) = running.way_in {
-            self.doors.shut(name, way_in.door).await;
+        if let Some(door) = running.way_in.and_then(|way_in| way_in.door) {
+            self.doors.shut(name, door).await;
         }
         self.desk.unseat(name);
         self.draining.push((name.to_owned(), running.orders));
@@ -223,8 +235,9 @@ impl House {
     /// A binding ended by itself.
     pub(super) fn ended(&mut self, name: &str, number: u64) {
         if self.running.get(name).is_some_and(|running| running.number == number) {
-            if let Some(way_in) = self.running.remove(name).and_then(|running| running.way_in) {
-                self.doors.drop_door(name, way_in.door);
+            let way_in = self.running.remove(name).and_then(|running| running.way_in);
+            if let Some(door) = way_in.and_then(|way_in| way_in.door) {
+                self.doors.drop_door(name, door);
             }
             self.desk.unseat(name);
         }
@@ -234,6 +247,15 @@ impl House {
     pub(super) fn tell_all(&self, order: impl Fn() -> Order) {
         for name in self.running.keys() {
             self.tell(name, order());
+        }
+    }
+
+    /// Everything stops now, what drains included.
+    pub(super) fn stop(&self) {
+        self.tell_all(|| Order::Stop);
+        for (_, orders) in &self.draining {
+            // One with a full queue is killed when the program ends.
+            let _ = orders.try_send(Order::Stop);
         }
     }
 }

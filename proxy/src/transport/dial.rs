@@ -1,10 +1,10 @@
 //! How a producer is reached over the network (contract 2, 3.1, 12).
 
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::io;
 use std::time::Duration;
 
-use mcpl_certs::{ClientFiles, ClientStore, Refreshed};
+use mcpl_certs::ClientStore;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::time::{Instant, sleep_until, timeout_at};
 use tokio_rustls::TlsConnector;
@@ -14,6 +14,7 @@ use super::Connection;
 use super::listen::{keep_alive, lines};
 use super::ws::request::{Wanted, shake_hands};
 use crate::config::{ConnectAuth, ConnectTls, Endpoint, Scheme};
+use crate::keyring::Keyring;
 use crate::token::Token;
 
 mod patience;
@@ -44,11 +45,6 @@ impl Destination {
         let shown = self.endpoint.shown().configured;
         shown.split('?').next().unwrap_or_default().to_owned()
     }
-
-    fn files(&self) -> ClientFiles {
-        let ConnectTls { ca_file, cert_file, key_file, .. } = self.tls.clone();
-        ClientFiles { ca_file, identity: cert_file.zip(key_file) }
-    }
 }
 
 /// Why the producer was not reached.
@@ -65,14 +61,19 @@ pub struct DialError {
     pub reason: Reason,
 }
 
-/// What outlives a dial: how patient we are with the producer, and the certificates that are used.
+/// What outlives a dial: how patient we are with the producer, and where the certificates are found.
 #[derive(Debug, Default)]
 pub struct Dialer {
     patience: Cell<Patience>,
-    store: RefCell<Option<(ClientFiles, ClientStore)>>,
+    keyring: Keyring,
 }
 
 impl Dialer {
+    /// Patient, with these certificates.
+    pub fn new(keyring: Keyring) -> Self {
+        Self { patience: Cell::default(), keyring }
+    }
+
     /// Dials until the producer answers or `within` is over. A failed attempt is tried again after a back-off
     /// with jitter, which is reset only when a connection lived for [`HEALTH`]: see [`Patience`].
     ///
@@ -125,7 +126,7 @@ impl Dialer {
             Some(auth) => Some((Token::from(&auth.token).read().await.map_err(Reason::Token)?, auth.form)),
         };
         let secure = matches!(scheme, Scheme::Wss | Scheme::Mcpl);
-        let store = if secure { Some(self.store(to.files()).await?) } else { None };
+        let store = if secure { Some(self.store(&to.tls).await?) } else { None };
         let stream = connect(&at.host, at.port).await?;
         let peer = stream.peer_addr().map_err(Reason::Io)?;
         if *scheme == Scheme::Tcp {
@@ -149,26 +150,11 @@ impl Dialer {
         shake_hands(stream.map_err(|error| Reason::tls(&error))?, &wanted, peer.to_string()).await
     }
 
-    /// The certificates in these files, as they are now.
-    async fn store(&self, files: ClientFiles) -> Result<ClientStore, Reason> {
-        let before =
-            self.store.borrow().as_ref().filter(|(of, _)| *of == files).map(|(_, store)| store.clone());
-        let of = files.clone();
-        let looked = tokio::task::spawn_blocking(move || match before {
-            None => ClientStore::open(files),
-            Some(store) => {
-                if let Refreshed::Kept(fault) = store.refresh() {
-                    tracing::warn!(%fault, "the files of `connect_tls` have changed for the worse: the old ones stay");
-                }
-                Ok(store)
-            }
-        });
-        let store = looked
-            .await
-            .map_err(|error| Reason::Io(io::Error::other(error)))?
-            .map_err(Reason::Certificates)?;
-        *self.store.borrow_mut() = Some((of, store.clone()));
-        Ok(store)
+    /// The store of these files, which is opened if it is not yet.
+    async fn store(&self, tls: &ConnectTls) -> Result<ClientStore, Reason> {
+        let (keyring, tls) = (self.keyring.clone(), tls.clone());
+        let opened = tokio::task::spawn_blocking(move || keyring.client(Some(&tls)));
+        opened.await.map_err(|error| Reason::Io(io::Error::other(error)))?.map_err(Reason::Certificates)
     }
 }
 

@@ -3,10 +3,11 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mcpl_sidecar::binding::{Binding, Entrance, Ground, Order, Outcome};
+use mcpl_sidecar::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use mcpl_sidecar::config::{self, Purpose};
 use mcpl_sidecar::journal::faulty::{Faults, Faulty};
 use mcpl_sidecar::journal::{Bounds, Journal, Memory, Pace};
+use mcpl_sidecar::keyring::Keyring;
 use mcpl_sidecar::transport::listen::listen;
 use mcpl_tests::{Session, World};
 use tokio::sync::mpsc;
@@ -45,7 +46,8 @@ impl Bed {
                 }
             });
             let ledger = journal.ledger("main").expect("a ledger");
-            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100 };
+            let common = Common { journal_wait: WAIT, max_dead_letters: 100 };
+            let ground = Ground { ledger, common, keyring: Keyring::default() };
             let entrance = Entrance::Many(connections);
             Binding::open(producer, entrance, heard, ground).expect("a binding").serve().await
         };

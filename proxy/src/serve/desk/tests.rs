@@ -70,7 +70,7 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
 
 /// A desk with `alpha` and `beta`, which share an event id.
 fn desk() -> FrontDesk<Fake> {
-    let desk = FrontDesk::over(Journal::memory(), Fake);
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
     desk.seat("beta", binding(&[("same", 2), ("damaged", 13), ("forgotten", 44)]));
     desk.seat("alpha", binding(&[("same", 1), ("only", 5), ("solo", 6)]));
     desk
@@ -212,7 +212,7 @@ async fn work_is_listed_of_producers_that_are_served() {
 
 #[tokio::test]
 async fn ready_is_from_the_last_listener_bound_to_the_end() {
-    let desk = FrontDesk::over(Journal::memory(), Fake);
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
     assert_eq!(desk.unready().await.len(), 1);
     desk.open();
     assert_eq!(desk.unready().await, [""; 0]);

@@ -10,7 +10,7 @@ fn destination(connect: &str, more: &str) -> Destination {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sidecar.toml");
     let text = format!(
-        "[[producer]]\nname = \"p\"\nlisten = \"tcp://127.0.0.1:1\"\nconnect = \"{connect}\"\n{more}"
+        "state_dir = \"s\"\n[[producer]]\nname = \"p\"\nlisten = \"tcp://127.0.0.1:1\"\nconnect = \"{connect}\"\n{more}"
     );
     std::fs::write(&path, text).unwrap();
     let config = config::load(&path, &|_| None).unwrap();

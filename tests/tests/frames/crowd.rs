@@ -12,7 +12,7 @@ use super::{bare, hears, world};
 async fn hosts_that_all_come_at_once_are_all_let_in() {
     const HOSTS: usize = 300;
     let mut world = world().await;
-    drop(world.connected().await);
+    drop(world.dial().await);
     let port = world.port();
     let mut hosts = JoinSet::new();
     for _ in 0..HOSTS {
@@ -33,7 +33,7 @@ async fn those_who_say_nothing_keep_nobody_out() {
     let mut world = world().await;
     let mut silent = Vec::new();
     for n in 0..200 {
-        let mut stream = world.connected().await;
+        let mut stream = world.dial().await;
         if n % 2 == 0 {
             stream.write_all(b"GET /host HTTP/1.1\r\nHo").await.expect("a write");
         }
@@ -51,7 +51,7 @@ async fn a_probe_over_websocket_starts_nothing_and_ends_nothing() {
     let (mut host, mut producer) = bare(&mut world).await;
     let mut probes = Vec::new();
     for _ in 0..20 {
-        probes.push(BareSocket::knock(world.connected().await, "/host").await);
+        probes.push(BareSocket::knock(world.dial().await, "/host").await);
     }
     host.say(r#"{"jsonrpc":"2.0","method":"n"}"#).await;
     hears(&mut producer).await;

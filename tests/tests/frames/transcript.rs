@@ -50,7 +50,7 @@ async fn transcript(world: &mut World, seed: u64) -> (Vec<String>, Vec<String>) 
     let mut chance = Chance::new(seed);
     let (for_host, for_producer) = (Chance::new(seed + 1000), Chance::new(seed + 2000));
     let host = if is_frayed {
-        Host::on(frayed(BareSocket::knock(world.connected().await, "/host").await, for_host))
+        Host::on(frayed(BareSocket::knock(world.dial().await, "/host").await, for_host))
     } else {
         world.host().await
     };

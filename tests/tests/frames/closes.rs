@@ -141,7 +141,7 @@ async fn who_drains_goes_away() {
 async fn a_producer_that_is_not_reached_is_to_be_tried_again_later() {
     let world = World::unreachable().over(Carrier::WebSocket).keys("connect_timeout_ms = 300");
     let mut world = world.start().await;
-    let mut host = BareSocket::knock(world.connected().await, "/host").await;
+    let mut host = BareSocket::knock(world.dial().await, "/host").await;
     host.say(r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#).await;
     let answer = hears(&mut host).await;
     assert!(answer.contains("-32000") && answer.contains("refused"), "{answer}");
