@@ -86,7 +86,7 @@ impl WsPeer {
         target: &str,
         headers: &[&str],
     ) -> Result<Self, Answer> {
-        let more: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let more = lines_of(headers);
         let request = format!(
             "GET {target} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {}\r\n{more}\r\n",
@@ -127,7 +127,7 @@ impl WsPeer {
         let hello = head(&mut stream).await;
         let key = hello.header("sec-websocket-key").expect("a key");
         let accept = base64(&sha1(format!("{key}{GUID}").as_bytes()));
-        let more: String = headers.iter().map(|line| format!("{line}\r\n")).collect();
+        let more = lines_of(headers);
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
              Sec-WebSocket-Accept: {accept}\r\n{more}\r\n"
@@ -222,6 +222,10 @@ impl WsPeer {
     }
 }
 
+fn lines_of(headers: &[&str]) -> String {
+    headers.iter().flat_map(|line| [line, "\r\n"]).collect()
+}
+
 /// A frame, masked or not.
 fn frame(first: u8, payload: &[u8], masked: bool) -> Vec<u8> {
     let mut out = vec![first];
@@ -229,11 +233,11 @@ fn frame(first: u8, payload: &[u8], masked: bool) -> Vec<u8> {
     match payload.len() {
         short @ 0..126 => out.push(mask | u8::try_from(short).unwrap()),
         middle @ 126..=0xffff => {
-            out.push(mask | 126);
+            out.push(mask | 0x7e);
             out.extend(u16::try_from(middle).unwrap().to_be_bytes());
         }
         long => {
-            out.push(mask | 127);
+            out.push(mask | 0x7f);
             out.extend((long as u64).to_be_bytes());
         }
     }
@@ -262,6 +266,7 @@ async fn head(stream: &mut (impl AsyncRead + Unpin)) -> Answer {
 }
 
 /// RFC 3174, for the answer to a handshake.
+#[expect(clippy::many_single_char_names, reason = "the standard's names")]
 fn sha1(text: &[u8]) -> [u8; 20] {
     let mut message = text.to_vec();
     message.push(0x80);
@@ -306,7 +311,7 @@ fn base64(bytes: &[u8]) -> String {
         let word =
             chunk.iter().fold(0_u32, |word, byte| word << 8 | u32::from(*byte)) << (8 * (3 - chunk.len()));
         for at in 0..4 {
-            let index = (word >> (18 - 6 * at) & 63) as usize;
+            let index = (word >> (18 - 6 * at) & 0x3f) as usize;
             text.push(if at <= chunk.len() { char::from(LETTERS[index]) } else { '=' });
         }
     }

@@ -1,5 +1,7 @@
 //! WebSocket on both sides (contract 3.1, 3.2, 12): frames, closes, and who is let in.
 
+#![allow(clippy::unwrap_used, clippy::expect_used)] // A panic is how a test reports.
+
 use std::fmt::Write as _;
 
 use mcpl_tests::{Answer, World, WsPeer};
@@ -58,9 +60,9 @@ async fn between_two_websockets_every_byte_is_kept() {
         format!(r#"{{"jsonrpc":"2.0","id":5,"method":"x","params":"{}"}}"#, "C".repeat(9 << 20)),
     ] {
         host.send(&text).await;
-        assert!(producer.text().await == text, "towards the producer: {:.80}", text);
+        assert!(producer.text().await == text, "towards the producer: {text:.80}");
         producer.send(&text).await;
-        assert!(host.text().await == text, "towards the host: {:.80}", text);
+        assert!(host.text().await == text, "towards the host: {text:.80}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! Where hosts reach us: a TCP port, for lines or for WebSockets (contract 2, 3.1).
+//! Where hosts reach us: a TCP port, for lines or for WebSocket (contract 2, 3.1).
 
 use std::io;
 use std::net::SocketAddr;

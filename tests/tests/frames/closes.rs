@@ -97,7 +97,8 @@ async fn an_answer_that_is_pending_at_a_close_is_delivered() {
         assert_eq!(is_closed(to).await.0, 1000);
         to.say(r#"{"jsonrpc":"2.0","id":7,"result":{}}"#).await;
         to.send(BareFrame::close(1000, "")).await;
-        assert_eq!(hears(from).await, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#);
+        let answer = hears(from).await;
+        assert_eq!(answer, r#"{"jsonrpc":"2.0","id":7,"result":{}}"#, "by the host: {by_host}");
         assert_eq!(is_closed(from).await.0, 1000);
     }
 }

@@ -85,6 +85,13 @@ fn common(lines: &[String]) -> Vec<String> {
     lines.iter().map(|line| ids.replace_all(line, "<id>").into_owned()).collect()
 }
 
+/// What the program says by itself comes last.
+fn apart(lines: Vec<String>) -> Vec<String> {
+    let (ours, passed): (Vec<String>, Vec<String>) =
+        lines.into_iter().partition(|line| line.starts_with(r#"{"jsonrpc":"2.0","id":<id>"#) && line.contains("eventId"));
+    [passed, ours].concat()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_ways_of_cutting_frames_are_read_as_lines() {
     // Held work of one conversation is no part of the next: each has keys that were told.
@@ -95,7 +102,8 @@ async fn fifty_ways_of_cutting_frames_are_read_as_lines() {
         let expected = transcript(&mut lines, seed).await;
         let got = transcript(&mut messages, seed).await;
         for (side, expected, got) in [("host", &expected.0, &got.0), ("producer", &expected.1, &got.1)] {
-            let (expected, got) = (common(expected), common(got));
+            // When a forward leaves is a matter of when the disk was done: each kind has an order of its own.
+            let (expected, got) = (apart(common(expected)), apart(common(got)));
             let differ = expected.iter().zip(&got).position(|(one, other)| one != other);
             let at = differ.unwrap_or(expected.len().min(got.len()));
             let brief = |lines: &[String]| lines.get(at).map(|line| line.chars().take(300).collect::<String>());

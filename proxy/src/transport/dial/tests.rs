@@ -57,9 +57,8 @@ async fn a_producer_that_never_listens_is_given_up_in_time_with_the_reason() {
 
 #[tokio::test]
 async fn a_name_that_is_not_found_is_told_as_that() {
-    let error = dial("ws://no-such-host.invalid:1/", 0).await.unwrap_err().to_string();
+    let error = dial("ws://no-such-host.invalid:1/", 3000).await.unwrap_err().to_string();
     assert!(error.contains("the name of its host is not found"), "{error}");
-    assert!(error.contains("(1 attempts)"), "{error}");
 }
 
 /// What a dial says of a listener that answers each request with this.
@@ -117,7 +116,7 @@ async fn what_is_wrong_with_our_own_files_is_told_without_a_connection() {
         ("wss://127.0.0.1:1/", tls, "/nowhere/ca.crt"),
     ] {
         let to = destination(connect, more);
-        let error = Dialer::default().dial(&to, Duration::ZERO).await.unwrap_err().to_string();
+        let error = Dialer::default().dial(&to, Duration::from_secs(3)).await.unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     }
 }

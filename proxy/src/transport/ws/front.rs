@@ -1,7 +1,7 @@
-//! A port where hosts ask for WebSockets: one for several producers, told apart by their paths.
+//! A port where hosts ask for a WebSocket: one for several producers, told apart by their paths.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
@@ -21,7 +21,7 @@ use crate::transport::listen::keep_alive;
 
 /// How long a connection may take until it is a WebSocket: the handshake of TLS, then the request.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections of one port that are no WebSockets yet; one more ends the oldest.
+/// Connections of one port that have not shaken hands yet; one more ends the oldest.
 pub const HANDSHAKES: usize = 64;
 /// How long no connection is taken after one could not be.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -125,7 +125,7 @@ impl Drop for Front {
 
 async fn serve(listener: TcpListener, routes: Rc<Routes>, tls: Rc<RefCell<Option<ServerStore>>>) {
     let mut visits: JoinSet<()> = JoinSet::new();
-    let mut oldest: std::collections::VecDeque<AbortHandle> = std::collections::VecDeque::new();
+    let mut oldest: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         tokio::select! {
             biased;

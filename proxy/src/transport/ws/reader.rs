@@ -264,13 +264,12 @@ impl MessageReader {
         let Some(frame) = self.frame.take_if(|frame| frame.left == 0) else { return Ok(Found::Nothing) };
         match frame.op {
             Op::Ping => self.controls.pinged(&self.control),
-            Op::Pong => {}
             Op::Close => {
                 self.controls.closed(Close::read(&self.control)?);
                 return Ok(Found::Close);
             }
             Op::Continue | Op::Text | Op::Binary if frame.is_final => self.end_message(framer)?,
-            Op::Continue | Op::Text | Op::Binary => {}
+            Op::Pong | Op::Continue | Op::Text | Op::Binary => {}
         }
         Ok(Found::Something)
     }

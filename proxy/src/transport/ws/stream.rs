@@ -51,7 +51,7 @@ impl Stream for server::TlsStream<TcpStream> {
     }
 
     fn facts(&self) -> Facts {
-        encrypted(self.leaf())
+        encrypted(self.leaf().as_ref())
     }
 }
 
@@ -68,7 +68,7 @@ impl Stream for client::TlsStream<TcpStream> {
     }
 
     fn facts(&self) -> Facts {
-        encrypted(self.leaf())
+        encrypted(self.leaf().as_ref())
     }
 }
 
@@ -76,7 +76,7 @@ fn leaf(state: &CommonState) -> Option<CertificateDer<'static>> {
     Some(state.peer_certificates()?.first()?.clone().into_owned())
 }
 
-fn encrypted(leaf: Option<CertificateDer<'_>>) -> Facts {
-    let names = leaf.as_ref().map(mcpl_certs::names).unwrap_or_default();
+fn encrypted(leaf: Option<&CertificateDer<'_>>) -> Facts {
+    let names = leaf.map(mcpl_certs::names).unwrap_or_default();
     Facts { is_encrypted: true, names, ..Facts::WEBSOCKET }
 }

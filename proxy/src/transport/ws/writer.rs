@@ -28,12 +28,18 @@ pub(in crate::transport) struct MessageWriter {
     staged: Vec<u8>,
     written: usize,
     /// The message whose frame is begun: the rest of it is the front of the queue.
-    begun: Option<Option<Mask>>,
+    begun: Option<Begun>,
     controls: Controls,
     pulse: Pin<Box<Sleep>>,
     /// Something was written and not flushed.
     unflushed: bool,
     ending: Ending,
+}
+
+/// A frame whose head is staged.
+struct Begun {
+    /// Over what is still to come.
+    mask: Option<Mask>,
 }
 
 /// How far the end is.
@@ -125,19 +131,17 @@ impl MessageWriter {
                 }
             }
             let Some(rest) = outbox.front() else { break };
-            let mask = match &mut self.begun {
-                Some(mask) => mask,
-                None => {
-                    let length = rest.len() - 1;
-                    self.begun.insert(frames::begin(&mut self.staged, Op::Text, length, self.ours))
-                }
-            };
+            let (staged, ours) = (&mut self.staged, self.ours);
+            let begun = self.begun.get_or_insert_with(|| {
+                let mask = frames::begin(staged, Op::Text, rest.len() - 1, ours);
+                Begun { mask }
+            });
             let start = self.staged.len();
             let room = STAGE_BYTES.saturating_sub(start);
             // The line end goes with the last byte: it is no part of the message.
             let count = if rest.len() - 1 <= room { rest.len() } else { room };
             self.staged.extend_from_slice(&rest[..count.min(rest.len() - 1)]);
-            if let Some(mask) = mask {
+            if let Some(mask) = &mut begun.mask {
                 mask.apply(&mut self.staged[start..]);
             }
             let is_whole = count == rest.len();
