@@ -176,7 +176,7 @@ async fn what_is_no_good_is_said_and_not_used() {
     for (nth, (bad_cert, bad_key)) in bad.into_iter().enumerate() {
         put(&key, &bad_key);
         put(&cert, &bad_cert);
-        world.says("for the worse", nth + 1).await;
+        world.says("those before stay", nth + 1).await;
         let (_, shown) = knock(world.port(), settings.clone()).await.expect("the old one is good");
         assert_eq!(shown, good.der().to_vec());
     }
