@@ -27,6 +27,7 @@ mod wire;
 mod world;
 mod wrap;
 mod ws_peer;
+pub mod ws_stream;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::PATIENCE;
 
 /// A key of a handshake, and what is due for it (RFC 6455 section 1.3).
-const KEY: (&str, &str) = ("dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
+pub(crate) const KEY: (&str, &str) = ("dGhlIHNhbXBsZSBub25jZQ==", "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=");
 /// What the digest of the handshake is taken over, behind the key.
 const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
 /// The mask of every frame that a client sends.
@@ -126,7 +126,7 @@ impl WsPeer {
     ) -> Self {
         let hello = head(&mut stream).await;
         let key = hello.header("sec-websocket-key").expect("a key");
-        let accept = base64(&sha1(format!("{key}{GUID}").as_bytes()));
+        let accept = accept_key(key);
         let more = lines_of(headers);
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
@@ -220,6 +220,11 @@ impl WsPeer {
         assert_eq!(masked, !self.client, "a client masks its frames, and a server does not");
         Some(Frame { first, masked, payload })
     }
+}
+
+/// What is due for a key.
+pub(crate) fn accept_key(key: &str) -> String {
+    base64(&sha1(format!("{key}{GUID}").as_bytes()))
 }
 
 fn lines_of(headers: &[&str]) -> String {
@@ -324,6 +329,6 @@ mod tests {
 
     #[test]
     fn the_digest_of_a_handshake_is_that_of_the_standard() {
-        assert_eq!(base64(&sha1(format!("{}{GUID}", KEY.0).as_bytes())), KEY.1);
+        assert_eq!(accept_key(KEY.0), KEY.1);
     }
 }

@@ -3,8 +3,10 @@
 //! ```text
 //! relay_load echo                                    serve stdin/stdout
 //! relay_load echo ADDRESS                            serve TCP connections at ADDRESS
+//! relay_load echo ws ADDRESS                         serve WebSockets at ADDRESS, whatever the path
 //! relay_load drive [OPTIONS] stdio COMMAND ARGS…     start COMMAND, speak to its stdin/stdout
 //! relay_load drive [OPTIONS] tcp ADDRESS             speak to a TCP address
+//! relay_load drive [OPTIONS] ws ADDRESS PATH         speak to a WebSocket, a message a line
 //!   --latency N      round trips with one outstanding (3000)
 //!   --messages N     messages with --outstanding at once (30000)
 //!   --outstanding N  (64)
@@ -20,6 +22,8 @@ use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
 
+use mcpl_tests::ws_stream;
+
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"experimental":{"mcpl":{"version":"0.5","pushEvents":true}}},"clientInfo":{"name":"load","version":"1"}}}"#;
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{"mcpl":{"version":"0.5","pushEvents":true}}},"serverInfo":{"name":"echo","version":"1"}}}"#;
 const METHOD: &[u8] = br#""method":"tools/call","params""#;
@@ -32,10 +36,11 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["echo"] => echo(io::stdin().lock(), unbuffered_stdout()),
-        ["echo", address] => serve(address),
+        ["echo", address] => serve(address, false),
+        ["echo", "ws", address] => serve(address, true),
         ["drive", rest @ ..] => drive(rest),
         _ => Err(io::Error::other(
-            "usage: relay_load echo [ADDRESS] | drive [OPTIONS] stdio COMMAND… | tcp ADDRESS",
+            "usage: relay_load echo [[ws] ADDRESS] | drive [OPTIONS] stdio COMMAND… | tcp ADDRESS | ws ADDRESS PATH",
         )),
     };
     match outcome {
@@ -53,17 +58,27 @@ fn unbuffered_stdout() -> impl Write {
     copy.map_or_else(|_| Box::new(io::stdout()) as Box<dyn Write>, |fd| Box::new(std::fs::File::from(fd)))
 }
 
-fn serve(address: &str) -> io::Result<()> {
+fn serve(address: &str, websocket: bool) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
     for stream in listener.incoming() {
         let stream = stream?;
         stream.set_nodelay(true)?;
         std::thread::spawn(move || {
             // A peer that breaks off has only ended its own measurement.
-            let _ = stream.try_clone().and_then(|reader| echo(reader, stream));
+            let _ = if websocket {
+                echo_messages(stream)
+            } else {
+                stream.try_clone().and_then(|reader| echo(reader, stream))
+            };
         });
     }
     Ok(())
+}
+
+fn echo_messages(mut stream: TcpStream) -> io::Result<()> {
+    ws_stream::answer(&mut stream)?;
+    let reader = ws_stream::Messages::new(stream.try_clone()?);
+    echo(reader, ws_stream::Lines::new(stream, false))
 }
 
 /// Answers each line: `initialize` with what a server says, a call with its own parameters as the result.
@@ -175,7 +190,16 @@ fn drive(words: &[&str]) -> io::Result<()> {
             stream.set_read_timeout(Some(Duration::from_secs(20)))?;
             measure(&plan, start, stream.try_clone()?, stream)
         }
-        _ => Err(io::Error::other("drive what? stdio COMMAND… or tcp ADDRESS")),
+        ["ws", address, path] => {
+            let start = Instant::now();
+            let mut stream = TcpStream::connect(address)?;
+            stream.set_nodelay(true)?;
+            stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+            ws_stream::ask(&mut stream, path)?;
+            let reader = ws_stream::Messages::new(stream.try_clone()?);
+            measure(&plan, start, reader, ws_stream::Lines::new(stream, true))
+        }
+        _ => Err(io::Error::other("drive what? stdio COMMAND…, tcp ADDRESS or ws ADDRESS PATH")),
     }
 }
 
