@@ -1,8 +1,9 @@
 //! However the frames are cut, both sides read what they would have read on lines.
 
-use mcpl_tests::{BareSocket, Carrier, Chance, Host, Message, Push, Session, World, frayed, message, push};
+use mcpl_tests::{BareSocket, Carrier, Chance, Host, Message, PATIENCE, Push, Session, World, frayed, message, push};
 use regex::Regex;
 use serde_json::json;
+use tokio::time::{Duration, Instant, sleep};
 
 const SEEDS: u64 = 50;
 
@@ -75,7 +76,13 @@ async fn transcript(world: &mut World, seed: u64) -> (Vec<String>, Vec<String>) 
         session.producer.answer(mark, &format!("\"e{seed}-{n}\"")).await;
     }
     session.assemble().await;
-    session.assemble().await;
+    // All of it has been given when the journal holds nothing of it any more.
+    let end = Instant::now() + PATIENCE;
+    while !world.listed(&[]).await.is_empty() {
+        assert!(Instant::now() < end, "something is not given");
+        sleep(Duration::from_millis(5)).await;
+    }
+    session.sync().await;
     (session.host.texts(marks.0), session.producer.texts(marks.1))
 }
 
