@@ -95,6 +95,10 @@ fn distrust(error: &TlsError) -> String {
         TlsError::InvalidCertificate(Wrong::UnknownIssuer) => {
             "its certificate is signed by no CA that is trusted here (unknown issuer); name its CA in connect_tls.ca_file"
         }
+        // As when a CA was made anew under its old name.
+        TlsError::InvalidCertificate(Wrong::BadSignature) => {
+            "its certificate is not signed by the CA that is trusted here, though that has the same name (bad signature); name its CA in connect_tls.ca_file"
+        }
         TlsError::InvalidCertificate(Wrong::Expired | Wrong::ExpiredContext { .. }) => {
             "its certificate has expired"
         }

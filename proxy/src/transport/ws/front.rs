@@ -11,7 +11,7 @@ use mcpl_certs::ServerStore;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinHandle, JoinSet};
-use tokio::time::timeout;
+use tokio::time::{Instant, sleep_until, timeout};
 use tokio_rustls::TlsAcceptor;
 
 use super::visit::receive;
@@ -21,8 +21,12 @@ use crate::transport::listen::keep_alive;
 
 /// How long a connection may take until it is a WebSocket: the handshake of TLS, then the request.
 pub const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Connections of one port that have not shaken hands yet; one more ends the oldest.
+/// Connections of one port that have not shaken hands yet; while there are as many, those that come wait in the
+/// system's queue.
 pub const HANDSHAKES: usize = 64;
+/// What a handshake may take when others wait for its place: all hosts come at once when a network is back, and none
+/// of them is to be shut out for another.
+const PLACE: Duration = Duration::from_secs(1);
 /// How long no connection is taken after one could not be.
 const PAUSE: Duration = Duration::from_millis(100);
 
@@ -125,19 +129,23 @@ impl Drop for Front {
 
 async fn serve(listener: TcpListener, routes: Rc<Routes>, tls: Rc<RefCell<Option<ServerStore>>>) {
     let mut visits: JoinSet<()> = JoinSet::new();
-    let mut oldest: VecDeque<AbortHandle> = VecDeque::new();
+    let mut oldest: VecDeque<(Instant, AbortHandle)> = VecDeque::new();
     loop {
+        oldest.retain(|(_, visit)| !visit.is_finished());
+        let full = oldest.len() >= HANDSHAKES;
+        let place = oldest.front().map_or_else(Instant::now, |(since, _)| *since + PLACE);
         tokio::select! {
             biased;
             Some(_) = visits.join_next() => {}
-            accepted = listener.accept() => match accepted {
+            () = sleep_until(place), if full => {
+                if let Some((_, visit)) = oldest.pop_front() {
+                    visit.abort();
+                }
+            }
+            accepted = listener.accept(), if !full => match accepted {
                 Ok((stream, peer)) => {
-                    oldest.retain(|visit| !visit.is_finished());
-                    if oldest.len() >= HANDSHAKES && let Some(oldest) = oldest.pop_front() {
-                        oldest.abort();
-                    }
                     let (store, routes) = (tls.borrow().clone(), Rc::clone(&routes));
-                    oldest.push_back(visits.spawn_local(async move {
+                    let visit = visits.spawn_local(async move {
                         let visit = visit(stream, peer, store, &routes);
                         match timeout(HANDSHAKE, visit).await {
                             Ok(Ok(())) => {}
@@ -146,7 +154,8 @@ async fn serve(listener: TcpListener, routes: Rc<Routes>, tls: Rc<RefCell<Option
                             }
                             Err(_) => tracing::debug!(%peer, "a connection did not become a WebSocket in time"),
                         }
-                    }));
+                    });
+                    oldest.push_back((Instant::now(), visit));
                 }
                 Err(error) => {
                     tracing::warn!(%error, "a connection could not be taken");

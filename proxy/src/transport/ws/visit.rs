@@ -45,7 +45,6 @@ pub(super) async fn receive<S: Stream>(
         async move { Ok::<_, Infallible>(decide(request, peer, leaf, routes, taken).await) }
     });
     let served = http1::Builder::new()
-        .keep_alive(false)
         .max_header_size(HEAD_BYTES)
         .max_buf_size(2 * HEAD_BYTES)
         .max_headers(HEADERS)
