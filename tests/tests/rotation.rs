@@ -22,7 +22,7 @@ fn renew(folder: &Path, name: &str) {
     let leaf = Leaf { names: vec![Name::host("127.0.0.1").unwrap()], client: false, days: 30 };
     let Made { cert_file, key_file, .. } =
         Authority::open(&folder.join("ca")).unwrap().issue(&leaf, &folder.join(name).join("tls")).unwrap();
-    assert!(cert_file.ends_with("tls.crt") && key_file.ends_with("tls.key"), "{cert_file:?}");
+    assert!(cert_file.ends_with("tls.crt") && key_file.ends_with("tls.key"), "{}", cert_file.display());
     lead(folder, name);
 }
 
@@ -38,7 +38,8 @@ async fn host(world: &mut World) -> (WsPeer, CertificateDer<'static>) {
     let name = ServerName::try_from("127.0.0.1").unwrap();
     let stream = TlsConnector::from(store.config()).connect(name, world.dial().await).await.unwrap();
     let shown = stream.get_ref().1.peer_certificates().unwrap()[0].clone();
-    (WsPeer::dial_on(stream, "/host", &[]).await.ok().expect("it is let in"), shown)
+    let Ok(peer) = WsPeer::dial_on(stream, "/host", &[]).await else { panic!("it is not let in") };
+    (peer, shown)
 }
 
 /// `GET /v1/reloads` once it counts so many, applied and rejected.
