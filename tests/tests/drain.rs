@@ -41,7 +41,7 @@ async fn a_drain_ends_by_its_time_and_what_is_left_is_in_the_journal() {
     session.host.is_given("HELD").await;
     assert_eq!(world.program().exit().await.code(), Some(0));
     let took = began.elapsed();
-    assert!(took >= Duration::from_millis(1000), "it was given time: {took:?}");
+    assert!(took >= Duration::from_secs(1), "it was given time: {took:?}");
     assert!(took < Duration::from_millis(3500), "it ends by its time: {took:?}");
     let listed = world.listed(&[]).await;
     assert_eq!(listed[0]["eventId"], json!("held"), "{listed:?}");
