@@ -20,7 +20,7 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, Run
 use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite, copy_bidirectional};
+use tokio::io::{AsyncRead, AsyncWrite, copy};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
@@ -163,14 +163,21 @@ async fn over_websocket_nothing_differs() {
         let mut world = World::new().await.over(carrier).start().await;
         let wire = world.wire().await;
         let server = async {
-            let mut there = world.reached_wire().await;
+            let (mut read, mut write) = world.reached_wire().await.into_split();
             let mut server = Command::new(peer_binary("rmcp_server"));
             server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
             let mut server = server.spawn().expect("a server");
-            let (stdin, stdout) = (server.stdin.take().expect("a pipe"), server.stdout.take().expect("a pipe"));
-            let mut here = tokio::io::join(stdout, stdin);
-            // It ends with the session.
-            let _ = copy_bidirectional(&mut there, &mut here).await;
+            let (mut stdin, mut stdout) =
+                (server.stdin.take().expect("a pipe"), server.stdout.take().expect("a pipe"));
+            let asked = async {
+                let _ = copy(&mut read, &mut stdin).await;
+                // A pipe is closed by being dropped. Then the server ends.
+                drop(stdin);
+            };
+            let answered = async {
+                let _ = copy(&mut stdout, &mut write).await;
+            };
+            tokio::join!(asked, answered);
         };
         let (through, ()) = tokio::join!(over(wire), server);
         assert_eq!(through, direct, "{carrier:?}");

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use mcpl_tests::{Chance, Knock, LineSocket, PATIENCE, World, resident_bytes};
+use mcpl_tests::{Chance, Knock, LineSocket, PATIENCE, Refused, World, resident_bytes};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
@@ -133,6 +133,19 @@ async fn visit(port: u16, n: usize, mut chance: Chance) {
     }
 }
 
+/// Waits until the last of the producers is served.
+async fn all_listen(world: &mut World) {
+    let end = Instant::now() + PATIENCE * 4;
+    loop {
+        let knock = Knock::at(&format!("ws://127.0.0.1:{}/h{}", world.port(), PRODUCERS - 1));
+        match LineSocket::knock(world.dial().await, knock).await {
+            Ok(_) => return,
+            Err(Refused::Answer(404, _)) if Instant::now() < end => sleep(Duration::from_millis(20)).await,
+            Err(refused) => panic!("{refused:?}"),
+        }
+    }
+}
+
 async fn in_time(what: &str, visit: impl Future<Output = ()>) {
     timeout(PATIENCE, visit).await.unwrap_or_else(|_| panic!("{what}: not in time"));
 }
@@ -165,7 +178,7 @@ async fn what_comes_and_goes_leaves_nothing_behind() {
     let sessions = Arc::new(AtomicUsize::new(0));
     let producer = tokio::spawn(produce(listener, sessions.clone()));
     world.start_with(&[config]).await;
-    world.says("listening", PRODUCERS).await;
+    all_listen(&mut world).await;
     let pid = world.program().pid();
     let at_start = Belongings::of(pid);
 

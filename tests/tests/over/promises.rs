@@ -21,7 +21,7 @@ mod order;
 mod reconnect;
 #[path = "../refusal.rs"]
 mod refusal;
-#[path = "../renders/main.rs"]
+#[path = "renders.rs"]
 mod renders;
 #[path = "../restart.rs"]
 mod restart;
