@@ -20,6 +20,7 @@ use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -40,8 +41,10 @@ use self::reach::reach;
 use self::session::{Retired, Session};
 use crate::child;
 use crate::config;
-use crate::exchange::{Exchange, Observed, Shadow, Tally};
+use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
 use crate::journal::{Ledger, OpenFault};
+use crate::telemetry::board::Reading;
+use crate::telemetry::seat::Seat;
 use crate::transport::Connection;
 
 /// How long a drain may take before what is left stays behind.
@@ -56,6 +59,8 @@ pub struct Ground {
     pub journal_wait: Duration,
     /// Dead letters that keep their content.
     pub max_dead_letters: usize,
+    /// Where it says what it does; `None`: nobody wants to know.
+    pub seat: Option<Seat>,
 }
 
 /// Where hosts come from.
@@ -89,6 +94,7 @@ pub struct Binding {
     core: Core,
     journal_wait: Duration,
     max_dead_letters: usize,
+    seat: Option<Rc<Seat>>,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
     probes: VecDeque<Probe>,
@@ -101,7 +107,7 @@ pub struct Binding {
     /// Observe mode, between two sessions.
     shadow: Option<Box<Shadow>>,
     last: Option<Retired>,
-    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
+    unreached: Rc<std::cell::RefCell<Option<String>>>,
 }
 
 impl Binding {
@@ -115,7 +121,7 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, journal_wait, max_dead_letters } = ground;
+        let Ground { ledger, journal_wait, max_dead_letters, seat } = ground;
         let settings = settings::settings(&producer, max_dead_letters);
         let core = Core::open(settings, ledger, random())?;
         let load = core.engine.load();
@@ -127,6 +133,7 @@ impl Binding {
             core,
             journal_wait,
             max_dead_letters,
+            seat: seat.map(Rc::new),
             orders,
             connections: None,
             probes: VecDeque::new(),
@@ -137,7 +144,7 @@ impl Binding {
             tally: Tally::default(),
             shadow: None,
             last: None,
-            unreached: std::rc::Rc::default(),
+            unreached: Rc::default(),
         };
         let limit = binding.producer.limits.max_message_bytes;
         match entrance {
@@ -157,6 +164,7 @@ impl Binding {
         if let Some(session) = self.session.take() {
             self.retire(session);
         }
+        self.publish();
         let held = self.core.engine.load().held;
         self.core.end().await;
         let mut status = None;
@@ -205,9 +213,20 @@ impl Binding {
                 return Poll::Ready(());
             }
             if !self.poll_timer(cx) {
+                self.publish();
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Says how it stands, to whoever collects.
+    fn publish(&self) {
+        let Some(seat) = &self.seat else { return };
+        let mut tally = self.tally;
+        if let Some(session) = &self.session {
+            tally += *session.exchange.tally();
+        }
+        seat.publish(Reading { tally, load: self.core.engine.load(), session: self.session.is_some() });
     }
 
     /// True: stop now.
@@ -288,11 +307,16 @@ impl Binding {
             };
             exchange.observe(shadow.unwrap_or_else(anew));
         }
+        if let Some(seat) = &self.seat {
+            let (host, producer) = settings::carriers(&self.producer);
+            let watch = Watch::new(Rc::clone(seat), host, producer);
+            exchange.watch(self.core.clock.now().mono_ms, watch);
+        }
         tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");
         if let Some(line) = first {
             exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
         }
-        let dial = Box::pin(reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached)));
+        let dial = Box::pin(reach(self.producer.clone(), Rc::clone(&self.unreached)));
         let (core, wait) = (&mut self.core, self.journal_wait);
         let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
         self.session = Some(session);

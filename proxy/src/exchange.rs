@@ -8,6 +8,7 @@ mod answers;
 mod batch;
 mod deed;
 mod events;
+mod figures;
 mod greeting;
 mod overlong;
 mod parcel;
@@ -20,6 +21,7 @@ mod tally;
 #[cfg(test)]
 mod tests;
 mod undelivered;
+mod watch;
 
 use std::collections::{HashMap, VecDeque};
 
@@ -36,6 +38,7 @@ use mcpl_policy::{Engine, Input, Now, Output};
 use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
 pub use self::deed::{Cargo, Deed};
+pub use self::figures::Figures;
 use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
 use self::renders::Renders;
@@ -45,7 +48,10 @@ use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::shadow::{Observed, Shadow};
 pub use self::tally::{Outcomes, Tally};
+use self::watch::Seen;
+pub use self::watch::{MAX_TIMED, Watch};
 use crate::config::Shims;
+use crate::telemetry::names::{Failure, Method, Rendered};
 
 /// One of the two peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -125,7 +131,13 @@ struct Gate {
 #[derive(Debug)]
 enum Own {
     /// A forward of the engine's.
-    Forward { number: u64, lane: Lane, message_id: Option<Bytes>, taught: mcpl_policy::engine::Taught },
+    Forward {
+        number: u64,
+        lane: Lane,
+        message_id: Option<Bytes>,
+        taught: mcpl_policy::engine::Taught,
+        seen: Option<Seen>,
+    },
     /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
     /// `then` go (contract 8.6).
     Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
@@ -164,6 +176,12 @@ pub struct Exchange {
     words: Option<String>,
     /// Observe mode: what the sidecar would do (contract 13.4).
     shadow: Option<Box<Shadow>>,
+    /// The time of what is dealt with, in ms of the monotonic clock.
+    at_ms: u64,
+    /// What a receipt said is given as an answer.
+    recalling: bool,
+    /// What is told of it to whoever collects metrics.
+    watch: Option<Box<Watch>>,
 }
 
 impl Exchange {
@@ -190,6 +208,9 @@ impl Exchange {
             tally: Tally::default(),
             words: None,
             shadow: None,
+            at_ms: 0,
+            recalling: false,
+            watch: None,
         }
     }
 
@@ -252,6 +273,8 @@ impl Exchange {
 
     /// A message over the limit came, of which only the beginning is there (contract 3.2).
     pub fn overlong(&mut self, engine: &mut Engine, now: Now, from: Side, head: &Bytes, limit: usize) {
+        self.at_ms = now.mono_ms;
+        self.tally.figures.dropped(from);
         let seen = Overlong::read(head);
         let why = format!("a message over max_message_bytes = {limit} was not passed on");
         // It is a message, so nothing of it is shown.
@@ -273,7 +296,9 @@ impl Exchange {
     pub fn read(&mut self, ticket: u64, receipt: Option<ReceiptRow>) {
         let ours = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
         let answer = receipt.map_or(Answer::Refused(ours), |receipt| receipt.answer());
+        self.recalling = true;
         self.answered(Ticket(ticket), answer, None);
+        self.recalling = false;
     }
 
     /// A message waited for the journal in vain and went ahead (contract 7.6).
@@ -291,6 +316,7 @@ impl Exchange {
         if let Some(shadow) = &mut self.shadow {
             shadow.tell(now, &input);
         }
+        self.at_ms = now.mono_ms;
         engine.handle(now, input);
         self.drain(engine, now);
     }
@@ -309,6 +335,7 @@ impl Exchange {
         for number in waiting {
             if let Some(parcel) = self.parcels.get_mut(&number) {
                 parcel.sealed = true;
+                parcel.failure = Some(Failure::Lost);
                 for part in &mut parcel.parts {
                     if matches!(part.state, State::Open | State::Passed | State::Sent) {
                         part.state = State::Lost;
@@ -318,10 +345,12 @@ impl Exchange {
             }
             self.finish(number);
         }
+        self.time_session();
     }
 
     /// The producer was not reached: every request of the host is answered with the reason (contract 3.1).
     pub fn unreachable(&mut self, reason: &str) {
+        self.missed();
         let waiting: Vec<Spelled> = self.of_host.drain().map(|pending| pending.id).collect();
         for id in waiting {
             self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), Gate::default());
@@ -356,9 +385,13 @@ impl Exchange {
                     self.deeds.push_back(Deed::Resolved { request, result, after });
                 }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
-                Output::Forward { number, lane, body, after } => self.forward(number, lane, &body, after),
+                Output::Forward { number, lane, body, held_ms, after } => {
+                    self.time_hold(lane, held_ms);
+                    self.forward(number, lane, &body, after);
+                }
                 Output::Render { number, params, after } => {
                     if !self.render(now, number, &params, after) {
+                        self.tally.figures.rendered(Rendered::Unasked);
                         unasked.push(number);
                     }
                 }
@@ -382,7 +415,8 @@ impl Exchange {
             Lane::Channel => mcpl_codec::Event::message(body.clone()),
         };
         let taught = mcpl_policy::engine::Taught::of(&event);
-        let own = Own::Forward { number, lane, message_id: event.message_id, taught };
+        let seen = self.sent(Method::of(lane.method()));
+        let own = Own::Forward { number, lane, message_id: event.message_id, taught, seen };
         self.own.insert(wire, own);
         let id = format!("{}{wire}", self.prefix);
         let line = match lane {

@@ -10,6 +10,7 @@
 //! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
 //! | [`journal`] | what must outlive the process: rows on disk |
+//! | [`telemetry`] | what the program tells of itself: metrics |
 //! | [`demo`] | all of it, shown |
 
 pub mod admin;
@@ -23,4 +24,5 @@ pub mod journal;
 pub mod outbox;
 pub mod serve;
 pub mod state;
+pub mod telemetry;
 pub mod transport;

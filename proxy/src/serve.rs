@@ -25,6 +25,8 @@ use crate::config::{self, Config};
 use crate::journal::account::oldest_held;
 use crate::journal::{Bounds, Journal, OpenFault};
 use crate::state::{self, Held};
+use crate::telemetry::names::Reload;
+use crate::telemetry::{self, Telemetry};
 use crate::transport::stdio;
 
 /// How often the configuration file is looked at for a change.
@@ -36,7 +38,12 @@ pub fn run(config: Config, config_path: &Path) -> ExitCode {
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
     match journal_of(&held, &config) {
-        Ok(journal) => on_runtime(serve(config, config_path.to_owned(), journal)),
+        Ok(journal) => {
+            let telemetry = telemetry::of(&config, &journal.gauge());
+            let code = on_runtime(serve(config, config_path.to_owned(), journal, telemetry.clone()));
+            telemetry.finish();
+            code
+        }
         Err(fault) => failed(exit::STATE, &fault.to_string()),
     }
 }
@@ -48,7 +55,13 @@ pub fn wrap(options: WrapOptions) -> ExitCode {
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
     match journal_of(&slot, &options.config) {
-        Ok(journal) => on_runtime(wrapped(options.config, slot.path().to_owned(), journal)),
+        Ok(journal) => {
+            let telemetry = telemetry::of(&options.config, &journal.gauge());
+            let code =
+                on_runtime(wrapped(options.config, slot.path().to_owned(), journal, telemetry.clone()));
+            telemetry.finish();
+            code
+        }
         Err(fault) => failed(exit::STATE, &fault.to_string()),
     }
 }
@@ -74,7 +87,7 @@ fn on_runtime(work: impl Future<Output = u8>) -> ExitCode {
     ExitCode::from(code)
 }
 
-async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
+async fn serve(config: Config, path: PathBuf, journal: Journal, telemetry: Telemetry) -> u8 {
     let mut signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => {
@@ -82,8 +95,8 @@ async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
             return exit::INTERNAL;
         }
     };
-    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone()));
-    let mut house = House::new(journal, Rc::clone(&desk), &config);
+    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), telemetry.clone()));
+    let mut house = House::new(journal, telemetry, Rc::clone(&desk), &config);
     let doors = match doors(&config, &desk).await {
         Ok(doors) => doors,
         Err(why) => {
@@ -202,6 +215,7 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
             tracing::error!(
                 "the configuration was not reloaded: the file does not validate; the running one stays"
             );
+            house.telemetry.reloaded(Reload::Rejected);
             return current;
         }
     };
@@ -251,11 +265,12 @@ async fn reload(house: &mut House, current: Config, path: &Path) -> Config {
         }
     }
     next.producers.retain(|producer| !unserved.contains(&producer.name));
+    house.telemetry.reloaded(Reload::Applied);
     tracing::info!("the configuration was reloaded");
     next
 }
 
-async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
+async fn wrapped(config: Config, dir: PathBuf, journal: Journal, telemetry: Telemetry) -> u8 {
     let (journal_wait, max_dead_letters) =
         (Duration::from_millis(config.journal_wait_ms), config.max_dead_letters);
     let Some(producer) = config.producers.into_iter().next() else { return exit::INTERNAL };
@@ -267,10 +282,11 @@ async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
         }
     };
     let (orders, heard) = mpsc::channel(ORDERS);
-    let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone()));
+    let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone(), telemetry.clone()));
+    let seat = telemetry.seat(&producer.name);
     desk.seat(&producer.name, orders.clone());
     let opened = journal.ledger(&producer.name).and_then(|ledger| {
-        let ground = Ground { ledger, journal_wait, max_dead_letters };
+        let ground = Ground { ledger, journal_wait, max_dead_letters, seat };
         Binding::open(producer, Entrance::Now(connection), heard, ground)
     });
     let binding = match opened {
@@ -284,7 +300,7 @@ async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
     let mut doors = JoinSet::new();
     open_control(&mut doors, &dir, &desk);
     let watch = tokio::task::spawn_local(pass_signals(signals, orders));
-    let outcome = binding.serve().await;
+    let outcome = Box::pin(binding.serve()).await;
     watch.abort();
     if let Some(why) = outcome.unreached {
         out::complain(&format!("error: {why}"));

@@ -162,6 +162,7 @@ impl Session {
                 let outbox = std::mem::replace(&mut self.producer.outbox, Outbox::new(OUTBOX_BYTES));
                 self.producer = Link::new(reached.connection, Framer::new(self.limit), outbox);
                 self.child = reached.child;
+                self.exchange.reached(core.clock.now().mono_ms);
             }
             Err(reason) => {
                 tracing::warn!(reason, "the producer was not reached: the session ends");

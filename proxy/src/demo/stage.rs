@@ -99,6 +99,7 @@ pub(super) async fn with(act: &Act) -> Result<Played, Mishap> {
         ledger,
         journal_wait: Duration::from_millis(config.journal_wait_ms),
         max_dead_letters: config.max_dead_letters,
+        seat: None,
     };
     let sidecar = tokio::task::spawn_local(Binding::open(producer, entrance, heard, ground)?.serve());
     let (stream, _) = listener.accept().await?;

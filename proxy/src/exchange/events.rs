@@ -9,7 +9,8 @@ use mcpl_policy::{Engine, Input, Now};
 use super::parcel::{Parcel, Part, State};
 use super::request::{Asked, Pending, Spelled};
 use super::routes::{Course, MAX_ELEMENTS};
-use super::{Exchange, Gate, MAX_KEPT_BYTES, Side};
+use super::{Exchange, Gate, MAX_KEPT_BYTES, Side, figures, watch};
+use crate::telemetry::names::{Came, Refusal, Source};
 
 /// When to come again while too many requests wait for the host, in ms.
 const BUSY_MS: u64 = 1_000;
@@ -33,8 +34,18 @@ impl Exchange {
             self.batches.expect(batch);
         }
         let number = self.number();
-        let parcel =
-            Parcel { lane, id, batch, line: None, parts: Vec::new(), open: 0, sealed: false, after: None };
+        let parcel = Parcel {
+            lane,
+            id,
+            batch,
+            line: None,
+            parts: Vec::new(),
+            open: 0,
+            sealed: false,
+            after: None,
+            seen: self.seen(lane.method()),
+            failure: None,
+        };
         self.parcels.insert(number, parcel);
         let events = match read(lane, &params) {
             Some(Ok(events)) => events,
@@ -80,6 +91,7 @@ impl Exchange {
         let mut gate = None;
         if let Some(Ok(events)) = read(lane, params) {
             for event in events {
+                self.tally.figures.came(lane, Came::Passed);
                 let ticket = Ticket(self.number());
                 self.gate = None;
                 let arrival = Arrival { ticket, answerable: false, event, digest: None };
@@ -120,7 +132,7 @@ impl Exchange {
             self.keep_line(number, passed.len(), line);
         }
         // The parcel answers its batch itself.
-        if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None }) {
+        if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None, seen: None }) {
             return self.pass_unread(number, &passed, all);
         }
         if passed.len() == all {
@@ -179,6 +191,7 @@ impl Exchange {
         self.gate = self.gate.max(after);
         let Some((number, at)) = self.tickets.remove(&ticket.0) else { return };
         if let Some(parcel) = self.parcels.get_mut(&number) {
+            self.tally.figures.came(parcel.lane, Came::Passed);
             parcel.set(at, State::Passed);
         }
     }
@@ -187,6 +200,14 @@ impl Exchange {
         let refused = matches!(answer, Answer::Refused(_) | Answer::Host { outcome: None, .. });
         self.tally.refused += u64::from(refused);
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
+        let came = if self.recalling { Came::Again } else { figures::came(&answer) };
+        self.tally.figures.came(parcel.lane, came);
+        if let Answer::Refused(ours) = &answer {
+            self.tally.figures.refused(Source::Sidecar, Refusal::of(&ours.refusal().kind));
+        }
+        if parcel.lane == Lane::Push && parcel.seen.is_some() {
+            parcel.failure = watch::failure_of(&answer);
+        }
         // What the host itself accepted it has, whether that gets to disk or not.
         let gated = after.is_some() && !matches!(answer, Answer::Host { .. });
         let state = parcel.render(at, answer);
@@ -203,6 +224,9 @@ impl Exchange {
             return;
         }
         let Some(parcel) = self.drop_parcel(number) else { return };
+        if let Some(seen) = parcel.seen {
+            self.answered_to(Side::Producer, seen, parcel.failure);
+        }
         let batch = parcel.batch;
         let unavailable = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
         let gate = Gate { after: parcel.after, instead: parcel.instead(&unavailable) };

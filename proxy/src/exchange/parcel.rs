@@ -5,6 +5,9 @@ use mcpl_codec::{Lane, Line, Splice, answer, code, raw};
 use mcpl_policy::engine::{Answer, Outcome, Taught};
 use mcpl_policy::refusal::Ours;
 
+use super::watch::Seen;
+use crate::telemetry::names::Failure;
+
 /// One event of a parcel.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -51,6 +54,10 @@ pub(super) struct Parcel {
     pub(super) sealed: bool,
     /// The step its answer waits for.
     pub(super) after: Option<u64>,
+    /// Told when it is answered, where somebody wants to know.
+    pub(super) seen: Option<Seen>,
+    /// How its only event failed.
+    pub(super) failure: Option<Failure>,
 }
 
 const LOST: &str = "the host's session ended before it answered; send the event again in the next";

@@ -8,8 +8,10 @@ use mcpl_policy::engine::Rendering;
 use mcpl_policy::{Engine, Input, Now};
 
 use super::routes::Course;
+use super::watch::{Seen, failure};
 use super::{Cargo, Deed, Exchange, Gate, Side};
 use crate::journal::account::rfc3339;
+use crate::telemetry::names::{Method, Rendered};
 
 /// The method of a render.
 const RENDER: &str = "push/render";
@@ -31,6 +33,7 @@ struct Asked {
     /// The engine's number for it.
     number: u64,
     stage: Stage,
+    seen: Option<Seen>,
 }
 
 /// How far a render is.
@@ -62,26 +65,27 @@ impl Renders {
             return false;
         }
         self.waiting += bytes;
-        self.asked.insert(wire, Asked { number, stage: Stage::Waits(bytes) });
+        self.asked.insert(wire, Asked { number, stage: Stage::Waits(bytes), seen: None });
         true
     }
 
     /// The last byte of one was written.
-    fn sent(&mut self, wire: u64, until_ms: u64) {
+    fn sent(&mut self, wire: u64, until_ms: u64, seen: Option<Seen>) {
         if let Some(asked) = self.asked.get_mut(&wire)
             && let Stage::Waits(bytes) = std::mem::replace(&mut asked.stage, Stage::Sent { until_ms })
         {
             self.waiting -= bytes;
+            asked.seen = seen;
         }
     }
 
     /// One is answered, or will not be sent; the engine's number for it.
-    fn take(&mut self, wire: u64) -> Option<u64> {
+    fn take(&mut self, wire: u64) -> Option<(u64, Option<Seen>)> {
         let asked = self.asked.remove(&wire)?;
         if let Stage::Waits(bytes) = asked.stage {
             self.waiting -= bytes;
         }
-        Some(asked.number)
+        Some((asked.number, asked.seen))
     }
 
     /// Whether the producer handles one.
@@ -121,7 +125,9 @@ impl Exchange {
 
     /// The last byte of the render that was sent as [`Cargo::Render`] was written: the producer handles it now.
     pub fn render_written(&mut self, now: Now, wire: u64) {
-        self.renders.sent(wire, now.mono_ms.saturating_add(self.terms.render_timeout_ms));
+        self.at_ms = now.mono_ms;
+        let seen = self.sent(Method::Render);
+        self.renders.sent(wire, now.mono_ms.saturating_add(self.terms.render_timeout_ms), seen);
     }
 
     /// The render that was to be sent as [`Cargo::Render`] is not sent: its step did not become durable.
@@ -139,7 +145,13 @@ impl Exchange {
         line: &Line,
     ) {
         if let Some((number, rendering)) = self.rendered(now, wire, envelope, line) {
-            if !engine.awaits_render(number) {
+            let awaited = engine.awaits_render(number);
+            self.tally.figures.rendered(match (&rendering, awaited) {
+                (_, false) => Rendered::Late,
+                (Rendering::Content { .. }, true) => Rendered::Content,
+                (Rendering::Failed, true) => Rendered::Failed,
+            });
+            if !awaited {
                 self.tally.late += 1;
                 tracing::debug!(wire, "the answer to a render that was given up, or cancelled: discarded");
             }
@@ -155,11 +167,14 @@ impl Exchange {
         envelope: &Envelope<'_>,
         line: &Line,
     ) -> Option<(u64, Rendering)> {
-        let Some(number) = self.renders.take(wire) else {
+        let Some((number, seen)) = self.renders.take(wire) else {
             self.tally.strays += 1;
             tracing::debug!(wire, "the producer answered what it was not asked, or had answered: dropped");
             return None;
         };
+        if let Some(seen) = seen {
+            self.answered_by(Side::Producer, seen, failure(Method::Render, envelope));
+        }
         Some((number, rendering(now, envelope, line)))
     }
 
@@ -217,14 +232,14 @@ mod tests {
         let mut renders = Renders::default();
         assert!(renders.add(1, 1, MAX_RENDER_BYTES + 1, Now::at(0)));
         assert!(!renders.add(2, 2, 1, Now::at(0)));
-        renders.sent(1, 10);
+        renders.sent(1, 10, None);
         assert!(renders.add(2, 2, MAX_RENDER_BYTES - 1, Now::at(0)));
         assert!(renders.add(3, 3, 1, Now::at(0)) && !renders.add(4, 4, 1, Now::at(0)));
-        assert_eq!((renders.take(3), renders.take(3)), (Some(3), None));
+        assert_eq!((renders.take(3), renders.take(3)), (Some((3, None)), None));
         assert!(renders.add(4, 4, 1, Now::at(0)));
-        renders.sent(4, 10);
-        renders.sent(4, 20);
-        renders.sent(9, 10);
+        renders.sent(4, 10, None);
+        renders.sent(4, 20, None);
+        renders.sent(9, 10, None);
         assert_eq!(renders.waiting, MAX_RENDER_BYTES - 1, "each counts once");
     }
 }

@@ -8,7 +8,7 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
 use super::request::{Asked, Pending, Spelled};
-use super::{Deed, Exchange, Gate, Side, shims};
+use super::{Deed, Exchange, Gate, Side, shims, watch};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
 /// request with more is refused, for nothing of it may pass unread.
@@ -65,8 +65,10 @@ pub(super) enum Reading {
 impl Exchange {
     pub(super) fn take_line(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
         self.gate = None;
+        self.at_ms = now.mono_ms;
         match sniff(line.text()) {
             Err(noise) => {
+                self.tally.figures.dropped(from);
                 let text = line.text();
                 let head = line.slice(&text[..text.len().min(200)]);
                 self.deeds.push_back(Deed::Noise { from, head, why: noise.to_string() });
@@ -84,6 +86,7 @@ impl Exchange {
 
     pub(super) fn pass_on(&mut self, from: Side, line: Line) {
         self.tally.passed += 1;
+        self.tally.figures.passed(from, line.text().len());
         let after = self.gate.take();
         self.deeds.push_back(Deed::pass(from.other(), line, after));
     }
@@ -108,7 +111,7 @@ impl Exchange {
         };
         let id = envelope.id.filter(|id| *id != b"null");
         let Some(method) = raw::string(method) else {
-            self.remember(from, id, Asked::Other, batch);
+            self.remember(from, id, Asked::Other, batch, "");
             return Course::Pass;
         };
         if envelope.repeated || self.is_read(from, &method, now) {
@@ -132,7 +135,7 @@ impl Exchange {
                 let fact = match id {
                     Some(_) => {
                         let number = self.number();
-                        self.remember(from, id, Asked::Grant(number), batch);
+                        self.remember(from, id, Asked::Grant(number), batch, &method);
                         GrantFact::Requested(number, params)
                     }
                     None => GrantFact::Notified(params),
@@ -146,11 +149,11 @@ impl Exchange {
                 self.gate = engine.waiting_forward();
             }
             (Side::Host, "channels/open") => {
-                self.remember(from, id, Asked::Open, batch);
+                self.remember(from, id, Asked::Open, batch, &method);
                 return Course::Pass;
             }
             (Side::Producer, "channels/register" | "channels/changed") => {
-                self.channels(engine, now, id, params, batch);
+                self.channels(engine, now, id, params, batch, &method);
                 return Course::Pass;
             }
             (Side::Producer, name) if self.is_barred(from, name, now) => {
@@ -166,20 +169,21 @@ impl Exchange {
             }
             (Side::Host, _) => {}
         }
-        self.remember(from, id, Asked::Other, batch);
+        self.remember(from, id, Asked::Other, batch, &method);
         Course::Pass
     }
 
     /// Notes a request that passes. Of the producer's, those that are nothing to us need no note.
-    fn remember(&mut self, from: Side, id: Option<&[u8]>, asked: Asked, batch: Option<u64>) {
+    fn remember(&mut self, from: Side, id: Option<&[u8]>, asked: Asked, batch: Option<u64>, method: &str) {
         let Some(id) = id else { return };
         if from == Side::Producer && batch.is_none() && matches!(asked, Asked::Other) {
-            return;
+            return self.time(id, method);
         }
         if let Some(batch) = batch {
             self.batches.expect(batch);
         }
-        self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch });
+        let seen = self.seen(method);
+        self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch, seen });
     }
 
     /// Whether the sidecar reads a method now (contract 3.4).
@@ -247,7 +251,7 @@ impl Exchange {
             self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
             return Course::Taken;
         };
-        self.remember(Side::Host, id, Asked::Initialize, None);
+        self.remember(Side::Host, id, Asked::Initialize, None, "initialize");
         if !self.greeted {
             self.greeted = true;
             self.stance = greeting.host.stance;
@@ -275,6 +279,7 @@ impl Exchange {
         id: Option<&[u8]>,
         params: &[u8],
         batch: Option<u64>,
+        method: &str,
     ) {
         let ids = |member| channel_ids(params, member).into_iter().map(String::from);
         let removed: Vec<String> = ids("removed").collect();
@@ -290,7 +295,7 @@ impl Exchange {
         let submitted: Vec<String> = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
         // A request that registers nothing makes nothing known when it is answered (contract 5).
         let asked = if submitted.is_empty() { Asked::Other } else { Asked::Register(submitted) };
-        self.remember(Side::Producer, id, asked, batch);
+        self.remember(Side::Producer, id, asked, batch, method);
     }
 
     /// An answer: to a request of ours, to one that is read, or to one that is nothing to us.
@@ -310,7 +315,18 @@ impl Exchange {
             }
             return Course::Taken;
         }
-        let Some(pending) = self.requests(from.other()).take(id) else { return Course::Pass };
+        let Some(pending) = self.requests(from.other()).take(id) else {
+            if from == Side::Host {
+                self.timed(id, envelope);
+            }
+            return Course::Pass;
+        };
+        if let Asked::Initialize = pending.asked {
+            self.agree(envelope.result);
+        }
+        if let Some(seen) = pending.seen {
+            self.answered_through(from.other(), seen, watch::failure(seen.method(), envelope));
+        }
         let asked = match pending.asked {
             // Of two readings of an answer none is ours to choose (contract 3.3): it passes, and counts.
             Asked::Events(parcel) => Asked::Events(parcel),

@@ -18,6 +18,7 @@ use crate::binding::{Ask, Order, Status};
 use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
+use crate::telemetry::Telemetry;
 
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
@@ -66,20 +67,22 @@ impl Records for Shelf {
 /// Every binding that is served, by name, and the journal they share.
 pub(super) struct FrontDesk<R = Shelf> {
     journal: Journal,
+    telemetry: Telemetry,
     records: Arc<R>,
     seats: RefCell<BTreeMap<String, mpsc::Sender<Order>>>,
     open: Cell<bool>,
 }
 
 impl FrontDesk {
-    pub(super) fn new(journal: Journal, dir: PathBuf) -> Self {
-        Self::over(journal, Shelf(dir))
+    pub(super) fn new(journal: Journal, dir: PathBuf, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..Self::over(journal, Shelf(dir)) }
     }
 }
 
 impl<R: Records> FrontDesk<R> {
     fn over(journal: Journal, records: R) -> Self {
-        Self { journal, records: Arc::new(records), seats: RefCell::default(), open: Cell::new(false) }
+        let (seats, open) = (RefCell::default(), Cell::new(false));
+        Self { journal, telemetry: Telemetry::off(), records: Arc::new(records), seats, open }
     }
 
     /// A binding is served.
@@ -180,6 +183,12 @@ impl<R: Records> Desk for FrontDesk<R> {
         reasons
     }
 
+    async fn metrics(&self) -> Option<String> {
+        let telemetry = self.telemetry.clone();
+        // It takes a moment, and the data path has none.
+        tokio::task::spawn_blocking(move || telemetry.text()).await.ok().flatten()
+    }
+
     async fn producers(&self) -> Vec<ProducerView> {
         self.views(STATUS_WITHIN).await
     }
@@ -272,11 +281,11 @@ fn view(status: Status) -> BindingView {
             StoreState::Short => "short",
             StoreState::Gone => GONE,
         },
-        observed: observed.map(observed_view),
+        observed: observed.as_ref().map(observed_view),
     }
 }
 
-fn observed_view(observed: Observed) -> ObservedView {
+fn observed_view(observed: &Observed) -> ObservedView {
     let Observed { tally, load } = observed;
     ObservedView {
         outcomes: tally.outcomes,

@@ -11,6 +11,7 @@ use super::desk::FrontDesk;
 use crate::binding::{Binding, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
+use crate::telemetry::Telemetry;
 use crate::transport::dial::Address;
 use crate::transport::listen::listen;
 use crate::transport::stdio;
@@ -31,6 +32,7 @@ pub(super) struct Running {
 /// Every binding of a configuration.
 pub(super) struct House {
     journal: Journal,
+    pub(super) telemetry: Telemetry,
     desk: Rc<FrontDesk>,
     /// Of the configuration: how long what passes may wait for the journal, and dead letters that keep their
     /// content.
@@ -55,9 +57,10 @@ pub(super) enum Shut {
 }
 
 impl House {
-    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config) -> Self {
+    pub(super) fn new(journal: Journal, telemetry: Telemetry, desk: Rc<FrontDesk>, config: &Config) -> Self {
         Self {
             journal,
+            telemetry,
             desk,
             journal_wait: Duration::from_millis(config.journal_wait_ms),
             max_dead_letters: config.max_dead_letters,
@@ -95,7 +98,7 @@ impl House {
         self.desk.seat(&name, orders.clone());
         self.begun += 1;
         let (bound, number) = (name.clone(), self.begun);
-        self.tasks.spawn_local(async move { (bound, number, binding.serve().await) });
+        self.tasks.spawn_local(async move { (bound, number, Box::pin(binding.serve()).await) });
         self.running.insert(name, Running { number, orders, listener });
         Ok(())
     }
@@ -104,7 +107,7 @@ impl House {
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
         let (journal_wait, max_dead_letters) = (self.journal_wait, self.max_dead_letters);
-        Ok(Ground { ledger, journal_wait, max_dead_letters })
+        Ok(Ground { ledger, journal_wait, max_dead_letters, seat: self.telemetry.seat(name) })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {

@@ -45,9 +45,10 @@ impl Bed {
                 }
             });
             let ledger = journal.ledger("main").expect("a ledger");
-            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100 };
+            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100, seat: None };
             let entrance = Entrance::Many(connections);
-            Binding::open(producer, entrance, heard, ground).expect("a binding").serve().await
+            let binding = Binding::open(producer, entrance, heard, ground).expect("a binding");
+            Box::pin(binding.serve()).await
         };
         let served = std::thread::spawn(move || {
             let runtime =
