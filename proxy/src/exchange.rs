@@ -9,6 +9,7 @@ mod batch;
 mod deed;
 mod events;
 mod figures;
+mod forward;
 mod greeting;
 mod overlong;
 mod parcel;
@@ -20,6 +21,7 @@ mod shims;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod undelivered;
 mod watch;
 
@@ -27,8 +29,8 @@ use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
-use mcpl_codec::{Lane, Line, answer, code};
-use mcpl_policy::engine::{Answer, Host, Rendering, Stance, Ticket};
+use mcpl_codec::{Line, answer, code};
+use mcpl_policy::engine::{Answer, Fate, Host, Rendering, Stance, Ticket};
 use mcpl_policy::journal::ReceiptRow;
 use mcpl_policy::profile::{Dedup, Profile};
 use mcpl_policy::refusal::{Classifier, Ours, Shortage};
@@ -39,6 +41,7 @@ use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
 pub use self::deed::{Cargo, Deed};
 pub use self::figures::Figures;
+use self::forward::Own;
 use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
 use self::renders::Renders;
@@ -48,10 +51,10 @@ use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::shadow::{Observed, Shadow};
 pub use self::tally::{Outcomes, Tally};
-use self::watch::Seen;
 pub use self::watch::{MAX_TIMED, Watch};
 use crate::config::Shims;
-use crate::telemetry::names::{Failure, Method, Rendered};
+use crate::telemetry::names::{Failure, Rendered};
+use crate::telemetry::spans::Open;
 
 /// One of the two peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -127,22 +130,6 @@ struct Gate {
     instead: Option<Line>,
 }
 
-/// What an id of ours stands for that the host is to answer.
-#[derive(Debug)]
-enum Own {
-    /// A forward of the engine's.
-    Forward {
-        number: u64,
-        lane: Lane,
-        message_id: Option<Bytes>,
-        taught: mcpl_policy::engine::Taught,
-        seen: Option<Seen>,
-    },
-    /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
-    /// `then` go (contract 8.6).
-    Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
-}
-
 /// Bytes of requests kept at once for sending their messages one at a time; past it a batch that is refused
 /// as a whole is refused for each message.
 pub const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -182,6 +169,8 @@ pub struct Exchange {
     recalling: bool,
     /// What is told of it to whoever collects metrics.
     watch: Option<Box<Watch>>,
+    /// The span of the forward whose answer is dealt with.
+    answering: Option<Box<Open>>,
 }
 
 impl Exchange {
@@ -211,6 +200,7 @@ impl Exchange {
             at_ms: 0,
             recalling: false,
             watch: None,
+            answering: None,
         }
     }
 
@@ -387,7 +377,7 @@ impl Exchange {
                 Output::Pass { ticket, after } => self.passed(ticket, after),
                 Output::Forward { number, lane, body, held_ms, after } => {
                     self.time_hold(lane, held_ms);
-                    self.forward(number, lane, &body, after);
+                    self.forward(number, lane, (&body, held_ms), after);
                 }
                 Output::Render { number, params, after } => {
                     if !self.render(now, number, &params, after) {
@@ -397,36 +387,20 @@ impl Exchange {
                 }
                 Output::Ended { event_id, fate } => {
                     self.tally.ended(&event_id, &fate);
+                    if fate.is_end() && fate != Fate::Replaced {
+                        self.rethread(&event_id, None, true);
+                    }
                     self.tell_undelivered(&event_id, &fate, engine.steps());
                 }
-                Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
+                Output::Retrying { event_id, wait_ms } => {
+                    self.trace_retry(wait_ms);
+                    self.tally.retrying(&event_id, wait_ms);
+                }
             }
         }
         for number in unasked {
             self.tell(engine, now, Input::Rendered(number, Rendering::Failed));
         }
-    }
-
-    fn forward(&mut self, number: u64, lane: Lane, body: &Bytes, after: Option<u64>) {
-        self.send_passed();
-        let wire = self.number();
-        let event = match lane {
-            Lane::Push => mcpl_codec::Event::push(body.clone()),
-            Lane::Channel => mcpl_codec::Event::message(body.clone()),
-        };
-        let taught = mcpl_policy::engine::Taught::of(&event);
-        let seen = self.sent(Method::of(lane.method()));
-        let own = Own::Forward { number, lane, message_id: event.message_id, taught, seen };
-        self.own.insert(wire, own);
-        let id = format!("{}{wire}", self.prefix);
-        let line = match lane {
-            Lane::Push => answer::request(&id, lane.method(), body),
-            Lane::Channel => {
-                let params = [b"{\"messages\":[", &body[..], b"]}"].concat();
-                answer::request(&id, lane.method(), &params)
-            }
-        };
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, cargo: Cargo::Forward(number) });
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

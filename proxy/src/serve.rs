@@ -39,7 +39,7 @@ pub fn run(config: Config, config_path: &Path) -> ExitCode {
     };
     match journal_of(&held, &config) {
         Ok(journal) => {
-            let telemetry = telemetry::of(&config, &journal.gauge());
+            let telemetry = telemetry::of(&config, &journal.gauge(), &|name| std::env::var(name).ok());
             let code = on_runtime(serve(config, config_path.to_owned(), journal, telemetry.clone()));
             telemetry.finish();
             code
@@ -56,7 +56,8 @@ pub fn wrap(options: WrapOptions) -> ExitCode {
     };
     match journal_of(&slot, &options.config) {
         Ok(journal) => {
-            let telemetry = telemetry::of(&options.config, &journal.gauge());
+            let telemetry =
+                telemetry::of(&options.config, &journal.gauge(), &|name| std::env::var(name).ok());
             let code =
                 on_runtime(wrapped(options.config, slot.path().to_owned(), journal, telemetry.clone()));
             telemetry.finish();

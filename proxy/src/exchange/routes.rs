@@ -8,6 +8,7 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
 use super::request::{Asked, Pending, Spelled};
+use super::trace::Told;
 use super::{Deed, Exchange, Gate, Side, shims, watch};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
@@ -111,7 +112,7 @@ impl Exchange {
         };
         let id = envelope.id.filter(|id| *id != b"null");
         let Some(method) = raw::string(method) else {
-            self.remember(from, id, Asked::Other, batch, "");
+            self.remember(from, Asked::Other, batch, Told { method: "", params: b"null", id });
             return Course::Pass;
         };
         if envelope.repeated || self.is_read(from, &method, now) {
@@ -126,19 +127,20 @@ impl Exchange {
             }
         }
         let params = envelope.params.unwrap_or(b"null");
+        let told = Told { method: &method, params, id };
         match (from, &*method) {
             (Side::Host, "initialize") if batch.is_none() => {
                 return self.greet(engine, now, line, envelope, id);
             }
             (Side::Host, "featureSets/update") => {
                 let params = line.slice(params);
-                let fact = match id {
-                    Some(_) => {
-                        let number = self.number();
-                        self.remember(from, id, Asked::Grant(number), batch, &method);
-                        GrantFact::Requested(number, params)
-                    }
-                    None => GrantFact::Notified(params),
+                let fact = if id.is_some() {
+                    let number = self.number();
+                    self.remember(from, Asked::Grant(number), batch, told);
+                    GrantFact::Requested(number, params)
+                } else {
+                    self.notified(from, told);
+                    GrantFact::Notified(params)
                 };
                 self.tell(engine, now, Input::Grant(fact));
                 return Course::Pass;
@@ -149,11 +151,11 @@ impl Exchange {
                 self.gate = engine.waiting_forward();
             }
             (Side::Host, "channels/open") => {
-                self.remember(from, id, Asked::Open, batch, &method);
+                self.remember(from, Asked::Open, batch, told);
                 return Course::Pass;
             }
             (Side::Producer, "channels/register" | "channels/changed") => {
-                self.channels(engine, now, id, params, batch, &method);
+                self.channels(engine, now, batch, told);
                 return Course::Pass;
             }
             (Side::Producer, name) if self.is_barred(from, name, now) => {
@@ -169,20 +171,20 @@ impl Exchange {
             }
             (Side::Host, _) => {}
         }
-        self.remember(from, id, Asked::Other, batch, &method);
+        self.remember(from, Asked::Other, batch, told);
         Course::Pass
     }
 
     /// Notes a request that passes. Of the producer's, those that are nothing to us need no note.
-    fn remember(&mut self, from: Side, id: Option<&[u8]>, asked: Asked, batch: Option<u64>, method: &str) {
-        let Some(id) = id else { return };
+    fn remember(&mut self, from: Side, asked: Asked, batch: Option<u64>, told: Told<'_>) {
+        let Some(id) = told.id else { return self.notified(from, told) };
         if from == Side::Producer && batch.is_none() && matches!(asked, Asked::Other) {
-            return self.time(id, method);
+            return self.time(told);
         }
         if let Some(batch) = batch {
             self.batches.expect(batch);
         }
-        let seen = self.seen(method);
+        let seen = self.seen_through(from, told);
         self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch, seen });
     }
 
@@ -251,7 +253,8 @@ impl Exchange {
             self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
             return Course::Taken;
         };
-        self.remember(Side::Host, id, Asked::Initialize, None, "initialize");
+        let told = Told { method: "initialize", params: envelope.params.unwrap_or(b"null"), id };
+        self.remember(Side::Host, Asked::Initialize, None, told);
         if !self.greeted {
             self.greeted = true;
             self.stance = greeting.host.stance;
@@ -272,20 +275,14 @@ impl Exchange {
         self.tell(engine, now, Input::Inference(id.into(), phase));
     }
 
-    fn channels(
-        &mut self,
-        engine: &mut Engine,
-        now: Now,
-        id: Option<&[u8]>,
-        params: &[u8],
-        batch: Option<u64>,
-        method: &str,
-    ) {
+    fn channels(&mut self, engine: &mut Engine, now: Now, batch: Option<u64>, told: Told<'_>) {
+        let Told { params, id, .. } = told;
         let ids = |member| channel_ids(params, member).into_iter().map(String::from);
         let removed: Vec<String> = ids("removed").collect();
         if id.is_none() {
             let added = ids("added").collect();
             let fact = ChannelFact::Notified { added, removed };
+            self.notified(Side::Producer, told);
             return self.tell(engine, now, Input::Channel(fact));
         }
         if !removed.is_empty() {
@@ -295,7 +292,7 @@ impl Exchange {
         let submitted: Vec<String> = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
         // A request that registers nothing makes nothing known when it is answered (contract 5).
         let asked = if submitted.is_empty() { Asked::Other } else { Asked::Register(submitted) };
-        self.remember(Side::Producer, id, asked, batch, method);
+        self.remember(Side::Producer, asked, batch, told);
     }
 
     /// An answer: to a request of ours, to one that is read, or to one that is nothing to us.
@@ -324,8 +321,9 @@ impl Exchange {
         if let Asked::Initialize = pending.asked {
             self.agree(envelope.result);
         }
-        if let Some(seen) = pending.seen {
-            self.answered_through(from.other(), seen, watch::failure(seen.method(), envelope));
+        if let Some(mut seen) = pending.seen {
+            let failure = watch::failure(seen.method, envelope);
+            self.answered_through(from.other(), &mut seen, failure);
         }
         let asked = match pending.asked {
             // Of two readings of an answer none is ours to choose (contract 3.3): it passes, and counts.

@@ -5,6 +5,7 @@
 
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::sync::Arc;
 
 use mcpl_codec::{Envelope, Lane, Reply, raw};
 use mcpl_policy::engine::Answer;
@@ -12,6 +13,7 @@ use mcpl_policy::refusal::{Ours, Verdict};
 use memchr::memmem;
 
 use super::request::Id;
+use super::trace::{Spans, Told};
 use super::{Exchange, Side};
 use crate::telemetry::names::{Failure, Method, Refusal, Version};
 use crate::telemetry::seat::{Carrier, Part, Seat, Shape};
@@ -20,22 +22,27 @@ use crate::telemetry::seat::{Carrier, Part, Seat, Shape};
 pub const MAX_TIMED: usize = 4_096;
 
 /// A request that waits for its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Seen {
-    method: Method,
+    pub(super) method: Method,
     since_ms: u64,
+    /// Where its trace is kept.
+    pub(super) spans: Option<Box<Spans>>,
 }
 
-impl Seen {
-    pub(super) fn method(self) -> Method {
-        self.method
-    }
+/// When a request of ours went out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Sent {
+    method: Method,
+    since_ms: u64,
 }
 
 /// What watches over one session.
 #[derive(Debug)]
 pub struct Watch {
-    seat: Rc<Seat>,
+    pub(super) seat: Rc<Seat>,
+    /// What the session is called in traces.
+    pub(super) session: Arc<str>,
     host: Carrier,
     producer: Carrier,
     version: Option<Version>,
@@ -51,10 +58,11 @@ impl Watch {
     pub fn new(seat: Rc<Seat>, host: Carrier, producer: Carrier) -> Self {
         let (version, failure) = (None, None);
         let (began_ms, reached_ms) = (None, None);
-        Self { seat, host, producer, version, others: HashMap::new(), began_ms, reached_ms, failure }
+        let (others, session) = (HashMap::new(), Arc::from(""));
+        Self { seat, session, host, producer, version, others, began_ms, reached_ms, failure }
     }
 
-    fn shape(&self, peer: Side, failure: Option<Failure>) -> Shape {
+    pub(super) fn shape(&self, peer: Side, failure: Option<Failure>) -> Shape {
         let carrier = if peer == Side::Host { self.host } else { self.producer };
         Shape { failure, carrier, version: self.version }
     }
@@ -65,6 +73,7 @@ impl Exchange {
     pub fn watch(&mut self, now_ms: u64, mut watch: Watch) {
         self.tally.figures.sessions = 1;
         watch.began_ms = Some(now_ms);
+        watch.session = self.prefix.split('/').nth(1).unwrap_or_default().into();
         self.at_ms = now_ms;
         self.watch = Some(Box::new(watch));
     }
@@ -77,22 +86,40 @@ impl Exchange {
     }
 
     /// A request comes that is to be answered.
-    pub(super) fn seen(&self, method: &str) -> Option<Seen> {
-        self.watch.as_ref().map(|_| Seen { method: Method::of(method), since_ms: self.at_ms })
+    pub(super) fn seen(&self, from: Side, told: Told<'_>) -> Option<Seen> {
+        let watch = self.watch.as_ref()?;
+        let method = Method::of(told.method);
+        Some(Seen { method, since_ms: self.at_ms, spans: watch.begin(from, method, told) })
+    }
+
+    /// The same of one that goes on to the other side.
+    pub(super) fn seen_through(&self, from: Side, told: Told<'_>) -> Option<Seen> {
+        let mut seen = self.seen(from, told)?;
+        self.goes_on(from.other(), told, &mut seen);
+        Some(seen)
+    }
+
+    /// What was seen goes on to `to`.
+    pub(super) fn goes_on(&self, to: Side, told: Told<'_>, seen: &mut Seen) {
+        if let (Some(watch), Some(spans)) = (&self.watch, &mut seen.spans) {
+            watch.go_on(to, seen.method, told, spans);
+        }
     }
 
     /// A request of ours goes out.
-    pub(super) fn sent(&self, method: Method) -> Option<Seen> {
-        self.watch.as_ref().map(|_| Seen { method, since_ms: self.at_ms })
+    pub(super) fn sent(&self, method: Method) -> Option<Sent> {
+        self.watch.as_ref().map(|_| Sent { method, since_ms: self.at_ms })
     }
 
     /// A request of the producer passes that nothing else notes.
-    pub(super) fn time(&mut self, id: &[u8], method: &str) {
-        let Some(seen) = self.seen(method) else { return };
-        if let Some(watch) = &mut self.watch
-            && watch.others.len() < MAX_TIMED
-        {
-            watch.others.insert(Id::of(id), seen);
+    pub(super) fn time(&mut self, told: Told<'_>) {
+        let Some(id) = told.id.map(Id::of) else { return };
+        if self.watch.as_ref().is_none_or(|watch| watch.others.len() >= MAX_TIMED) {
+            return;
+        }
+        let seen = self.seen_through(Side::Producer, told);
+        if let (Some(watch), Some(seen)) = (&mut self.watch, seen) {
+            watch.others.insert(id, seen);
         }
     }
 
@@ -102,19 +129,21 @@ impl Exchange {
             Some(watch) if !watch.others.is_empty() => watch.others.remove(&Id::of(id)),
             _ => None,
         };
-        if let Some(seen) = seen {
-            self.answered_through(Side::Producer, seen, failure(seen.method, envelope));
+        if let Some(mut seen) = seen {
+            let failure = failure(seen.method, envelope);
+            self.answered_through(Side::Producer, &mut seen, failure);
         }
     }
 
     /// What `of` asked was answered by the other side.
-    pub(super) fn answered_through(&self, of: Side, seen: Seen, failure: Option<Failure>) {
-        self.answered_to(of, seen, failure);
+    pub(super) fn answered_through(&self, of: Side, seen: &mut Seen, failure: Option<Failure>) {
         self.answered_by(of.other(), seen, failure);
+        self.answered_to(of, seen, failure);
     }
 
     /// What a peer asked was answered.
-    pub(super) fn answered_to(&self, peer: Side, seen: Seen, failure: Option<Failure>) {
+    pub(super) fn answered_to(&self, peer: Side, seen: &mut Seen, failure: Option<Failure>) {
+        seen.end_server(failure);
         if let Some(watch) = &self.watch {
             let took = self.at_ms.saturating_sub(seen.since_ms);
             watch.seat.operation(Part::Server, seen.method, watch.shape(peer, failure), took);
@@ -122,10 +151,16 @@ impl Exchange {
     }
 
     /// What was asked of a peer was answered.
-    pub(super) fn answered_by(&self, peer: Side, seen: Seen, failure: Option<Failure>) {
+    pub(super) fn answered_by(&self, peer: Side, seen: &mut Seen, failure: Option<Failure>) {
+        seen.end_client(failure);
+        self.answered_ours(peer, Sent { method: seen.method, since_ms: seen.since_ms }, failure);
+    }
+
+    /// The same of a request of ours.
+    pub(super) fn answered_ours(&self, peer: Side, sent: Sent, failure: Option<Failure>) {
         if let Some(watch) = &self.watch {
-            let took = self.at_ms.saturating_sub(seen.since_ms);
-            watch.seat.operation(Part::Client, seen.method, watch.shape(peer, failure), took);
+            let took = self.at_ms.saturating_sub(sent.since_ms);
+            watch.seat.operation(Part::Client, sent.method, watch.shape(peer, failure), took);
         }
     }
 
@@ -137,11 +172,11 @@ impl Exchange {
     }
 
     /// What was handed over is answered.
-    pub(super) fn time_forward(&self, lane: Lane, seen: Seen, failure: Option<Failure>) {
+    pub(super) fn time_forward(&self, lane: Lane, sent: Sent, failure: Option<Failure>) {
         if let Some(watch) = &self.watch {
-            watch.seat.forwarded(lane, failure, self.at_ms.saturating_sub(seen.since_ms));
+            watch.seat.forwarded(lane, failure, self.at_ms.saturating_sub(sent.since_ms));
         }
-        self.answered_by(Side::Host, seen, failure);
+        self.answered_ours(Side::Host, sent, failure);
     }
 
     /// The producer's `initialize` result names the version.

@@ -90,7 +90,56 @@ pub mod attribute {
     pub const TRANSPORT: &str = "network.transport";
     /// `websocket`, where it is one.
     pub const PROTOCOL: &str = "network.protocol.name";
+    /// On spans: the id of a request, as it is spelled.
+    pub const REQUEST_ID: &str = "jsonrpc.request.id";
+    /// On spans: the random part of our own ids, which names the session.
+    pub const SESSION_ID: &str = "mcp.session.id";
+    /// On spans: the tool of a `tools/call`.
+    pub const TOOL: &str = "gen_ai.tool.name";
+    /// On spans: the prompt of a `prompts/get`.
+    pub const PROMPT: &str = "gen_ai.prompt.name";
+    /// On spans: `execute_tool` for a `tools/call`.
+    pub const OPERATION: &str = "gen_ai.operation.name";
+    /// On spans: what the subject's scope is, `featureSet` or `channel`.
+    pub const SCOPE: &str = "mcpl.subject.scope";
+    /// On spans: what coalescing made of an occurrence (contract 6.6).
+    pub const COALESCED: &str = "mcpl.coalesce.outcome";
+    /// On spans: how long what is handed over was held, in ms.
+    pub const HOLD_MS: &str = "mcpl.hold_ms";
+    /// On events of spans: how long until the next attempt, in ms.
+    pub const WAIT_MS: &str = "mcpl.wait_ms";
 }
+
+/// Names of events on spans.
+pub mod event {
+    /// An event was refused, or what was handed over.
+    pub const REFUSED: &str = "mcpl.refused";
+    /// What was handed over is tried again.
+    pub const RETRY: &str = "mcpl.retry";
+}
+
+/// Every name that a span may carry: its attributes, and those of its events.
+pub const SPAN_ATTRIBUTES: &[&str] = &[
+    attribute::PRODUCER,
+    attribute::METHOD,
+    attribute::PROTOCOL_VERSION,
+    attribute::ERROR,
+    attribute::STATUS,
+    attribute::TRANSPORT,
+    attribute::PROTOCOL,
+    attribute::REQUEST_ID,
+    attribute::SESSION_ID,
+    attribute::TOOL,
+    attribute::PROMPT,
+    attribute::OPERATION,
+    attribute::SCOPE,
+    attribute::COALESCED,
+    attribute::HOLD_MS,
+    attribute::WAIT_MS,
+    attribute::REFUSAL,
+    attribute::SOURCE,
+    attribute::RENDER,
+];
 
 /// What a metric is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

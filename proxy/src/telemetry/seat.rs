@@ -10,6 +10,8 @@ use opentelemetry::metrics::{BoundHistogram, Histogram};
 
 use super::board::{Reading, Slot};
 use super::names::{Failure, Method, Transport, Version, attribute};
+use super::spans::Tracer;
+use super::threads::Threads;
 
 /// The histograms of the program.
 #[derive(Clone, Debug)]
@@ -67,11 +69,26 @@ pub struct Seat {
     histograms: Histograms,
     /// Each attribute set is looked up once.
     bound: RefCell<HashMap<Of, BoundHistogram<f64>>>,
+    /// Where traces are kept.
+    pub(crate) tracer: Option<Tracer>,
+    /// The spans of what it holds.
+    pub(crate) threads: RefCell<Threads>,
 }
 
 impl Seat {
-    pub(super) fn new(producer: &str, slot: Arc<Slot>, histograms: Histograms) -> Self {
-        Self { producer: producer.into(), slot, histograms, bound: RefCell::default() }
+    pub(super) fn new(
+        producer: &str,
+        slot: Arc<Slot>,
+        histograms: Histograms,
+        tracer: Option<Tracer>,
+    ) -> Self {
+        let (bound, threads) = (RefCell::default(), RefCell::default());
+        Self { producer: producer.into(), slot, histograms, bound, tracer, threads }
+    }
+
+    /// The configured producer's name.
+    pub fn producer(&self) -> &Arc<str> {
+        &self.producer
     }
 
     /// How the binding stands now.
@@ -144,7 +161,8 @@ impl std::fmt::Debug for Seat {
 }
 
 impl Shape {
-    pub(super) fn describe(self, attributes: &mut Vec<KeyValue>) {
+    /// What it adds to a span, or to a metric.
+    pub(crate) fn describe(self, attributes: &mut Vec<KeyValue>) {
         if let Some(failure) = self.failure {
             attributes.push(KeyValue::new(attribute::ERROR, failure.as_str()));
             if failure.is_code() {

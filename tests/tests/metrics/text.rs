@@ -5,24 +5,33 @@ use std::collections::{BTreeMap, BTreeSet};
 use regex::Regex;
 
 /// Labels of one sample, by name.
-pub type Labels = BTreeMap<String, String>;
+pub(crate) type Labels = BTreeMap<String, String>;
 
 /// One metric.
 #[derive(Debug, Default)]
-pub struct Family {
-    pub kind: String,
-    pub help: String,
+pub(crate) struct Family {
+    pub(crate) kind: String,
+    pub(crate) help: String,
     /// Full name (with `_bucket`, `_sum`, `_count`), labels, value.
-    pub samples: Vec<(String, Labels, f64)>,
+    pub(crate) samples: Vec<(String, Labels, f64)>,
+}
+
+/// One series of a histogram.
+#[derive(Default)]
+struct Series {
+    /// Where a bucket ends, and how many there are up to there.
+    buckets: Vec<(f64, f64)>,
+    sum: Option<f64>,
+    count: Option<f64>,
 }
 
 /// Everything that was scraped.
 #[derive(Debug, Default)]
-pub struct Scrape(pub BTreeMap<String, Family>);
+pub(crate) struct Scrape(pub(crate) BTreeMap<String, Family>);
 
 impl Scrape {
     /// Reads a whole answer.
-    pub fn read(text: &str) -> Self {
+    pub(crate) fn read(text: &str) -> Self {
         assert!(text.ends_with('\n'), "the last line has no end");
         let meta = Regex::new(r"^# (HELP|TYPE) ([a-zA-Z_:][a-zA-Z0-9_:]*) (.*)$").unwrap();
         let sample = Regex::new(r"^([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{(.*)\})? (\S+)$").unwrap();
@@ -60,14 +69,14 @@ impl Scrape {
     }
 
     /// The value of the only sample of `name` that has these labels, and no other label but `ignored`.
-    pub fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
+    pub(crate) fn value(&self, name: &str, labels: &[(&str, &str)]) -> f64 {
         let found: Vec<f64> = self.matching(name, labels).collect();
         assert_eq!(found.len(), 1, "{name} {labels:?}: {found:?}");
         found[0]
     }
 
     /// The values of all samples of `name` that have these labels.
-    pub fn matching(&self, name: &str, labels: &[(&str, &str)]) -> impl Iterator<Item = f64> {
+    pub(crate) fn matching(&self, name: &str, labels: &[(&str, &str)]) -> impl Iterator<Item = f64> {
         let families = self.0.values().flat_map(|family| &family.samples);
         families
             .filter(move |(full, has, _)| {
@@ -78,7 +87,7 @@ impl Scrape {
     }
 
     /// Everything that must not go down: counters, and what histograms count.
-    pub fn monotonic(&self) -> BTreeMap<(String, Labels), f64> {
+    pub(crate) fn monotonic(&self) -> BTreeMap<(String, Labels), f64> {
         let families = self.0.values().filter(|family| family.kind != "gauge");
         let samples = families.flat_map(|family| &family.samples);
         samples.map(|(name, labels, value)| ((name.clone(), labels.clone()), *value)).collect()
@@ -94,19 +103,19 @@ impl Family {
         if self.kind != "histogram" {
             return;
         }
-        let mut series: BTreeMap<Labels, (Vec<(f64, f64)>, Option<f64>, Option<f64>)> = BTreeMap::new();
+        let mut series: BTreeMap<Labels, Series> = BTreeMap::new();
         for (full, labels, value) in &self.samples {
             let mut labels = labels.clone();
             let bound = labels.remove("le").map(|bound| number(&bound));
             let of = series.entry(labels).or_default();
             match (full.strip_prefix(name), bound) {
-                (Some("_bucket"), Some(bound)) => of.0.push((bound, *value)),
-                (Some("_sum"), None) => of.1 = Some(*value),
-                (Some("_count"), None) => of.2 = Some(*value),
+                (Some("_bucket"), Some(bound)) => of.buckets.push((bound, *value)),
+                (Some("_sum"), None) => of.sum = Some(*value),
+                (Some("_count"), None) => of.count = Some(*value),
                 _ => panic!("{full}: an `le` too many, or too few"),
             }
         }
-        for (labels, (buckets, sum, count)) in series {
+        for (labels, Series { buckets, sum, count }) in series {
             assert!(buckets.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1), "{name} {labels:?}: {buckets:?}");
             let last = buckets.last().unwrap_or_else(|| panic!("{name}: no bucket"));
             assert_eq!((last.0, Some(last.1)), (f64::INFINITY, count), "{name} {labels:?}");

@@ -234,6 +234,13 @@ closed! {
     }
 }
 
+impl Came {
+    /// It is one of the outcomes of coalescing (contract 6.6).
+    pub fn is_outcome(self) -> bool {
+        (self as usize) <= Self::Consumed as usize
+    }
+}
+
 impl Version {
     /// The version a peer names.
     pub fn of(name: &str) -> Self {
