@@ -91,6 +91,8 @@ pub struct Load {
     pub rendering: usize,
     /// Subjects tracked.
     pub subjects: usize,
+    /// Of these, the ones of which something is held or out.
+    pub held_subjects: usize,
     /// Occurrences remembered.
     pub receipts: usize,
     /// The memory that takes, in bytes.
@@ -298,6 +300,7 @@ impl Engine {
             out: self.outs.len(),
             rendering: self.renders.len(),
             subjects: self.subjects.len(),
+            held_subjects: self.subjects.busy(),
             receipts: self.receipts.len(),
             receipt_bytes: self.receipts.memory_bytes(),
             timers: self.timers.len(),

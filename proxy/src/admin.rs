@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `GET /live` | 200 while the program answers at all |
 //! | `GET /ready` | 200, or 503 with the reasons why not |
+//! | `GET /metrics` | 200, Prometheus' text |
 //! | `GET /v1/producers` | 200, an array |
 //! | `GET /v1/reloads` | 200, how often the configuration was taken over, and how often it was not |
 //! | `GET /v1/occurrences/{eventId}[?producer=N]` | 200, 404, or 409 with the producers that have it |

@@ -42,9 +42,11 @@ use self::reach::reach;
 use self::session::{Retired, Session};
 use crate::child;
 use crate::config;
-use crate::exchange::{Exchange, Observed, Shadow, Tally};
+use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
 use crate::journal::{Ledger, OpenFault};
 use crate::keyring::Keyring;
+use crate::telemetry::board::Reading;
+use crate::telemetry::seat::Seat;
 use crate::transport::Connection;
 use crate::transport::dial::Dialer;
 use crate::transport::ws::close::Close;
@@ -58,6 +60,8 @@ pub struct Ground {
     pub common: Common,
     /// The TLS stores, for a producer that is dialled.
     pub keyring: Keyring,
+    /// Where it says what it does; `None`: nobody wants to know.
+    pub seat: Option<Seat>,
 }
 
 /// Where hosts come from.
@@ -90,6 +94,7 @@ pub struct Binding {
     producer: config::Producer,
     core: Core,
     common: Common,
+    seat: Option<Rc<Seat>>,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
     probes: VecDeque<Probe>,
@@ -118,7 +123,7 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, common, keyring } = ground;
+        let Ground { ledger, common, keyring, seat } = ground;
         let settings = settings::settings(&producer, common.max_dead_letters);
         let core = Core::open(settings, ledger, random())?;
         let load = core.engine.load();
@@ -129,6 +134,7 @@ impl Binding {
             producer,
             core,
             common,
+            seat: seat.map(Rc::new),
             orders,
             connections: None,
             probes: VecDeque::new(),
@@ -160,6 +166,7 @@ impl Binding {
         if let Some(session) = self.session.take() {
             self.retire(session, &going_away());
         }
+        self.publish();
         let held = self.core.engine.load().held;
         self.core.end().await;
         let mut status = None;
@@ -208,9 +215,20 @@ impl Binding {
                 return Poll::Ready(());
             }
             if !self.poll_timer(cx) {
+                self.publish();
                 return Poll::Pending;
             }
         }
+    }
+
+    /// Says how it stands, to whoever collects.
+    fn publish(&self) {
+        let Some(seat) = &self.seat else { return };
+        let mut tally = self.tally;
+        if let Some(session) = &self.session {
+            tally += *session.exchange.tally();
+        }
+        seat.publish(Reading { tally, load: self.core.engine.load(), session: self.session.is_some() });
     }
 
     /// True: stop now.
@@ -294,6 +312,11 @@ impl Binding {
                 Box::new(Shadow::new(settings, terms, random()))
             };
             exchange.observe(shadow.unwrap_or_else(anew));
+        }
+        if let Some(seat) = &self.seat {
+            let (host, producer) = settings::carriers(&self.producer);
+            let watch = Watch::new(Rc::clone(seat), host, producer);
+            exchange.watch(self.core.clock.now().mono_ms, watch);
         }
         tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");
         if let Some(line) = first {

@@ -47,7 +47,6 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
     let done = match command {
         args::Command::Run(run) => loaded(Purpose::Run, &run.config, env).map(|loaded| {
             let _log = log::start(&loaded.config.telemetry);
-            unserved(&loaded);
             crate::serve::run(&loaded, &run.config)
         }),
         args::Command::Wrap(wrap) => wrap::options(wrap, env).map(|options| {
@@ -71,15 +70,6 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
         args::Command::Demo => Ok(crate::demo::run()),
     };
     done.unwrap_or_else(ExitCode::from)
-}
-
-/// Says what the file asks for and this version does not do yet.
-fn unserved(loaded: &Loaded) {
-    if loaded.config.telemetry.otlp_endpoint.is_some() {
-        out::complain(
-            "mcpl-sidecar: [telemetry] otlp_endpoint is not served yet: this version goes on without",
-        );
-    }
 }
 
 /// A loaded file, or the exit code, with every error on stderr.

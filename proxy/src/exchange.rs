@@ -8,6 +8,8 @@ mod answers;
 mod batch;
 mod deed;
 mod events;
+mod figures;
+mod forward;
 mod greeting;
 mod overlong;
 mod parcel;
@@ -19,14 +21,16 @@ mod shims;
 mod tally;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod undelivered;
+mod watch;
 
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
-use mcpl_codec::{Lane, Line, answer, code};
-use mcpl_policy::engine::{Answer, Host, Rendering, Stance, Ticket};
+use mcpl_codec::{Line, answer, code};
+use mcpl_policy::engine::{Answer, Fate, Host, Rendering, Stance, Ticket};
 use mcpl_policy::journal::ReceiptRow;
 use mcpl_policy::profile::{Dedup, Profile};
 use mcpl_policy::refusal::{Classifier, Ours, Shortage};
@@ -36,6 +40,8 @@ use mcpl_policy::{Engine, Input, Now, Output};
 use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
 pub use self::deed::{Cargo, Deed};
+pub use self::figures::Figures;
+use self::forward::Own;
 use self::overlong::Overlong;
 use self::parcel::{Parcel, State};
 use self::renders::Renders;
@@ -45,7 +51,10 @@ use self::request::{Requests, Spelled};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::shadow::{Observed, Shadow};
 pub use self::tally::{Outcomes, Tally};
+pub use self::watch::{MAX_TIMED, Watch};
 use crate::config::Shims;
+use crate::telemetry::names::{Failure, Rendered};
+use crate::telemetry::spans::Open;
 
 /// One of the two peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -121,16 +130,6 @@ struct Gate {
     instead: Option<Line>,
 }
 
-/// What an id of ours stands for that the host is to answer.
-#[derive(Debug)]
-enum Own {
-    /// A forward of the engine's.
-    Forward { number: u64, lane: Lane, message_id: Option<Bytes>, taught: mcpl_policy::engine::Taught },
-    /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
-    /// `then` go (contract 8.6).
-    Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
-}
-
 /// Bytes of requests kept at once for sending their messages one at a time; past it a batch that is refused
 /// as a whole is refused for each message.
 pub const MAX_KEPT_BYTES: usize = 16 << 20;
@@ -164,6 +163,14 @@ pub struct Exchange {
     words: Option<String>,
     /// Observe mode: what the sidecar would do (contract 13.4).
     shadow: Option<Box<Shadow>>,
+    /// The time of what is dealt with, in ms of the monotonic clock.
+    at_ms: u64,
+    /// What a receipt said is given as an answer.
+    recalling: bool,
+    /// What is told of it to whoever collects metrics.
+    watch: Option<Box<Watch>>,
+    /// The span of the forward whose answer is dealt with.
+    answering: Option<Box<Open>>,
 }
 
 impl Exchange {
@@ -190,6 +197,10 @@ impl Exchange {
             tally: Tally::default(),
             words: None,
             shadow: None,
+            at_ms: 0,
+            recalling: false,
+            watch: None,
+            answering: None,
         }
     }
 
@@ -252,6 +263,8 @@ impl Exchange {
 
     /// A message over the limit came, of which only the beginning is there (contract 3.2).
     pub fn overlong(&mut self, engine: &mut Engine, now: Now, from: Side, head: &Bytes, limit: usize) {
+        self.at_ms = now.mono_ms;
+        self.tally.figures.dropped(from);
         let seen = Overlong::read(head);
         let why = format!("a message over max_message_bytes = {limit} was not passed on");
         // It is a message, so nothing of it is shown.
@@ -273,7 +286,9 @@ impl Exchange {
     pub fn read(&mut self, ticket: u64, receipt: Option<ReceiptRow>) {
         let ours = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
         let answer = receipt.map_or(Answer::Refused(ours), |receipt| receipt.answer());
+        self.recalling = true;
         self.answered(Ticket(ticket), answer, None);
+        self.recalling = false;
     }
 
     /// A message waited for the journal in vain and went ahead (contract 7.6).
@@ -291,6 +306,7 @@ impl Exchange {
         if let Some(shadow) = &mut self.shadow {
             shadow.tell(now, &input);
         }
+        self.at_ms = now.mono_ms;
         engine.handle(now, input);
         self.drain(engine, now);
     }
@@ -309,6 +325,7 @@ impl Exchange {
         for number in waiting {
             if let Some(parcel) = self.parcels.get_mut(&number) {
                 parcel.sealed = true;
+                parcel.failure = Some(Failure::Lost);
                 for part in &mut parcel.parts {
                     if matches!(part.state, State::Open | State::Passed | State::Sent) {
                         part.state = State::Lost;
@@ -318,10 +335,12 @@ impl Exchange {
             }
             self.finish(number);
         }
+        self.time_session();
     }
 
     /// The producer was not reached: every request of the host is answered with the reason (contract 3.1).
     pub fn unreachable(&mut self, reason: &str) {
+        self.missed();
         let waiting: Vec<Spelled> = self.of_host.drain().map(|pending| pending.id).collect();
         for id in waiting {
             self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), Gate::default());
@@ -356,43 +375,32 @@ impl Exchange {
                     self.deeds.push_back(Deed::Resolved { request, result, after });
                 }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
-                Output::Forward { number, lane, body, after } => self.forward(number, lane, &body, after),
+                Output::Forward { number, lane, body, held_ms, after } => {
+                    self.time_hold(lane, held_ms);
+                    self.forward(number, lane, (&body, held_ms), after);
+                }
                 Output::Render { number, params, after } => {
                     if !self.render(now, number, &params, after) {
+                        self.tally.figures.rendered(Rendered::Unasked);
                         unasked.push(number);
                     }
                 }
                 Output::Ended { event_id, fate } => {
                     self.tally.ended(&event_id, &fate);
+                    if fate.is_end() && fate != Fate::Replaced {
+                        self.rethread(&event_id, None, true);
+                    }
                     self.tell_undelivered(&event_id, &fate, engine.steps());
                 }
-                Output::Retrying { event_id, wait_ms } => self.tally.retrying(&event_id, wait_ms),
+                Output::Retrying { event_id, wait_ms } => {
+                    self.trace_retry(wait_ms);
+                    self.tally.retrying(&event_id, wait_ms);
+                }
             }
         }
         for number in unasked {
             self.tell(engine, now, Input::Rendered(number, Rendering::Failed));
         }
-    }
-
-    fn forward(&mut self, number: u64, lane: Lane, body: &Bytes, after: Option<u64>) {
-        self.send_passed();
-        let wire = self.number();
-        let event = match lane {
-            Lane::Push => mcpl_codec::Event::push(body.clone()),
-            Lane::Channel => mcpl_codec::Event::message(body.clone()),
-        };
-        let taught = mcpl_policy::engine::Taught::of(&event);
-        let own = Own::Forward { number, lane, message_id: event.message_id, taught };
-        self.own.insert(wire, own);
-        let id = format!("{}{wire}", self.prefix);
-        let line = match lane {
-            Lane::Push => answer::request(&id, lane.method(), body),
-            Lane::Channel => {
-                let params = [b"{\"messages\":[", &body[..], b"]}"].concat();
-                answer::request(&id, lane.method(), &params)
-            }
-        };
-        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, cargo: Cargo::Forward(number) });
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

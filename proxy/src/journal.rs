@@ -37,12 +37,13 @@ pub mod store;
 mod torn;
 
 use std::path::Path;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use mcpl_policy::engine::Seq;
 pub use mcpl_policy::engine::StoreState;
 use mcpl_policy::journal::Table;
+use opentelemetry::metrics::Histogram;
 
 pub use batch::Batch;
 pub use ledger::{Ledger, TakeLoaded};
@@ -144,6 +145,30 @@ pub struct Status {
     pub spent: Duration,
 }
 
+/// Shows how a journal is to whoever collects metrics (contract 10.2); the journal may be closed meanwhile.
+#[derive(Clone)]
+pub struct Gauge {
+    shared: Arc<inbox::Shared>,
+}
+
+impl Gauge {
+    /// How it is.
+    pub fn status(&self) -> Status {
+        self.shared.status()
+    }
+
+    /// From now on it is told how many seconds each transaction takes; the first call counts.
+    pub fn time_commits(&self, commits: Histogram<f64>) {
+        let _ = self.shared.commits.set(commits);
+    }
+}
+
+impl std::fmt::Debug for Gauge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Gauge").field("status", &self.status()).finish()
+    }
+}
+
 /// One state directory's journal. Clones are the same journal.
 ///
 /// When the last clone and the last [`Ledger`] are dropped, what was submitted is still committed before the drop
@@ -205,7 +230,12 @@ impl Journal {
 
     /// How it is.
     pub fn status(&self) -> Status {
-        self.inner.shared.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.inner.shared.status()
+    }
+
+    /// What shows how it is, and keeps nothing open.
+    pub fn gauge(&self) -> Gauge {
+        Gauge { shared: Arc::clone(&self.inner.shared) }
     }
 }
 

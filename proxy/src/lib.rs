@@ -12,6 +12,7 @@
 //! | [`keyring`] | the TLS stores that the configuration names |
 //! | [`token`] | bearer tokens: where they are, how they are shown and compared |
 //! | [`journal`] | what must outlive the process: rows on disk |
+//! | [`telemetry`] | what the program tells of itself: metrics |
 //! | [`demo`] | all of it, shown |
 
 pub mod admin;
@@ -26,5 +27,6 @@ pub mod keyring;
 pub mod outbox;
 pub mod serve;
 pub mod state;
+pub mod telemetry;
 pub mod token;
 pub mod transport;

@@ -31,6 +31,7 @@ use crate::journal::account::oldest_held;
 use crate::journal::{Bounds, Journal, OpenFault};
 use crate::keyring::Keyring;
 use crate::state::{self, Held};
+use crate::telemetry::{self, Telemetry};
 
 /// Serves every producer of a configuration until SIGTERM or SIGINT; the exit code of contract 1. What the
 /// file names is read first: certificates, keys, tokens.
@@ -47,7 +48,12 @@ pub fn run(loaded: &Loaded, config_path: &Path) -> ExitCode {
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
     match journal_of(&held, &config) {
-        Ok(journal) => on_runtime(serve(config, config_path.to_owned(), journal, keyring)),
+        Ok(journal) => {
+            let telemetry = telemetry::of(&config, &journal.gauge(), &|name| std::env::var(name).ok());
+            let code = on_runtime(serve(config, config_path.to_owned(), journal, keyring, telemetry.clone()));
+            telemetry.finish();
+            code
+        }
         Err(fault) => failed(exit::STATE, &fault.to_string()),
     }
 }
@@ -59,7 +65,14 @@ pub fn wrap(options: WrapOptions) -> ExitCode {
         Err(taken) => return failed(exit::STATE, &taken.to_string()),
     };
     match journal_of(&slot, &options.config) {
-        Ok(journal) => on_runtime(wrapped::serve(options.config, slot.path().to_owned(), journal)),
+        Ok(journal) => {
+            let telemetry =
+                telemetry::of(&options.config, &journal.gauge(), &|name| std::env::var(name).ok());
+            let code =
+                on_runtime(wrapped::serve(options.config, slot.path().to_owned(), journal, telemetry.clone()));
+            telemetry.finish();
+            code
+        }
         Err(fault) => failed(exit::STATE, &fault.to_string()),
     }
 }
@@ -85,7 +98,13 @@ fn on_runtime(work: impl Future<Output = u8>) -> ExitCode {
     ExitCode::from(code)
 }
 
-async fn serve(config: Config, path: PathBuf, journal: Journal, keyring: Keyring) -> u8 {
+async fn serve(
+    config: Config,
+    path: PathBuf,
+    journal: Journal,
+    keyring: Keyring,
+    telemetry: Telemetry,
+) -> u8 {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
         Err(error) => {
@@ -95,8 +114,8 @@ async fn serve(config: Config, path: PathBuf, journal: Journal, keyring: Keyring
     };
     // Before anything is served: what changes from now on is a change.
     let watch = Watch::begin(&path, &config, &keyring);
-    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone()));
-    let mut house = House::new(journal, Rc::clone(&desk), &config, keyring.clone());
+    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone(), telemetry.clone()));
+    let mut house = House::new(journal, telemetry, Rc::clone(&desk), &config, keyring.clone());
     desk.describe(&config);
     let doors = match OperatorDoors::open(&config, &keyring, &desk).await {
         Ok(doors) => doors,

@@ -103,6 +103,9 @@ pub enum Output {
         lane: Lane,
         /// The raw `params` of a `push/event`, or the raw message of a `channels/incoming`.
         body: Bytes,
+        /// How long ago its subject first held what is handed over with it, in ms (contract 7.1); 0 where it was
+        /// written through.
+        held_ms: u64,
         /// Not before this step is durable.
         after: Option<Seq>,
     },

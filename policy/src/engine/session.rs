@@ -8,7 +8,7 @@ use super::Engine;
 use super::input::{ChannelFact, GrantFact, Host, Phase, Stance, Taught, claim};
 use super::output::{Fate, Output};
 use super::timer::Timer;
-use super::work::{Stage, Work, WorkKey};
+use super::work::{Work, WorkKey};
 use crate::admission::{Admission, Changed, FeatureSets, Learned};
 use crate::settings::InDoubt;
 
@@ -231,8 +231,8 @@ impl Engine {
         }
     }
 
-    /// Work held now that is not due; for tests and the driver's summary.
+    /// Work that is not out: of each forward that is out there is its work, once.
     pub(super) fn count_held(&self) -> usize {
-        self.works.values().filter(|work| !matches!(work.stage, Stage::Out(_))).count()
+        self.works.len() - self.outs.len()
     }
 }

@@ -16,6 +16,8 @@ impl Engine {
         }
         let held: u64 = self.works.values().filter(|work| !is_out(work)).map(Work::bytes).sum();
         assert_eq!(held, self.held_bytes, "bytes held");
+        let held = self.works.values().filter(|work| !is_out(work)).count();
+        assert_eq!(held, self.count_held(), "work held");
         for (key, work) in &self.works {
             self.assert_listed(key, work);
         }

@@ -192,6 +192,11 @@ impl Subjects {
         self.table.len()
     }
 
+    /// How many of them may not make room for others: something of theirs is held, or out.
+    pub(super) fn busy(&self) -> usize {
+        self.table.len() - self.idle.len()
+    }
+
     /// All that are tracked.
     pub(super) fn all(&self) -> impl Iterator<Item = &Subject> {
         self.table.values()

@@ -17,6 +17,10 @@ use crate::exchange::Outcomes;
 pub trait Desk: 'static {
     /// Why the program is not ready; empty: it is (contract 10.3).
     fn unready(&self) -> impl Future<Output = Vec<String>>;
+    /// Every metric in Prometheus' text (contract 10.2); `None`: none are kept.
+    fn metrics(&self) -> impl Future<Output = Option<String>> {
+        std::future::ready(None)
+    }
     /// Every producer that is served, in the order of their names.
     fn producers(&self) -> impl Future<Output = Vec<ProducerView>>;
     /// How often the configuration, and what it names, was taken over.

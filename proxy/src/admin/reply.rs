@@ -30,6 +30,13 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
     reply
 }
 
+/// A text of this type.
+pub(super) fn text(kind: &'static str, text: String) -> Reply {
+    let mut reply = with(StatusCode::OK, text.into());
+    headed(&mut reply, header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}
+
 /// 204.
 pub(super) fn done() -> Reply {
     with(StatusCode::NO_CONTENT, Bytes::new())

@@ -15,6 +15,7 @@ use super::desk::{Desk, Portion, Settlement, Trouble, Word};
 use super::gate::Gate;
 use super::path::{self, Query};
 use super::reply::{self, Reply};
+use crate::telemetry;
 
 /// Accounts in one answer of `GET /v1/work` at most.
 pub const LISTED: usize = 1000;
@@ -26,6 +27,7 @@ pub const PATH_BYTES: usize = 16 * 1024;
 enum Route {
     Live,
     Ready,
+    Metrics,
     Producers,
     Reloads,
     Occurrence(String),
@@ -40,6 +42,7 @@ impl Route {
         Some(match segments[..] {
             ["live"] => Self::Live,
             ["ready"] => Self::Ready,
+            ["metrics"] => Self::Metrics,
             ["v1", "producers"] => Self::Producers,
             ["v1", "reloads"] => Self::Reloads,
             ["v1", "producers", name, "flush"] => Self::Flush(name.to_owned()),
@@ -100,7 +103,7 @@ pub(super) async fn answer<D: Desk>(request: Request<Incoming>, gate: &Gate, des
             Some(_) => reply::error(
                 StatusCode::NOT_FOUND,
                 "there is nothing at this path",
-                "there are /live, /ready, /v1/producers, /v1/reloads, /v1/occurrences/{eventId} and /v1/work",
+                "there are /live, /ready, /metrics, /v1/producers, /v1/reloads, /v1/occurrences/{eventId} and /v1/work",
             ),
         };
     };
@@ -130,6 +133,13 @@ async fn tell<D: Desk>(route: Route, query: &Query, body: Incoming, desk: &D) ->
                 reply::json(StatusCode::SERVICE_UNAVAILABLE, &json!({ "ready": false, "reasons": reasons }))
             }
         },
+        Route::Metrics => within(async { Ok(desk.metrics().await) }).await?.map_or_else(
+            || {
+                let hint = "they are kept where the configuration has [admin], or telemetry is exported";
+                reply::error(StatusCode::NOT_FOUND, "no metrics are kept", hint)
+            },
+            |text| reply::text(telemetry::TEXT, text),
+        ),
         Route::Producers => reply::json(ok, &within(async { Ok(desk.producers().await) }).await?),
         Route::Reloads => reply::json(ok, &desk.reloads()),
         Route::Occurrence(event_id) => reply::json(ok, &within(desk.occurrence(event_id, producer)).await?),

@@ -162,6 +162,7 @@ impl Session {
                 let framer = reached.connection.framer(self.limit);
                 self.producer = Link::new(reached.connection, framer, outbox);
                 self.child = reached.child;
+                self.exchange.reached(core.clock.now().mono_ms);
             }
             Err(reason) => {
                 tracing::warn!(reason, "the producer was not reached: the session ends");

@@ -7,6 +7,8 @@ use mcpl_policy::settings::{CoalesceSettings, HostSettings, InDoubt, Mode, Posit
 
 use crate::config;
 use crate::exchange::Terms;
+use crate::telemetry::names::Transport;
+use crate::telemetry::seat::Carrier;
 
 fn mode(mode: config::Mode) -> Mode {
     match mode {
@@ -82,6 +84,24 @@ pub fn terms(producer: &config::Producer) -> Terms {
         undelivered: producer.undelivered,
         renames: producer.subjects.iter().any(|rule| rule.distinct),
     }
+}
+
+/// How the host and the producer are reached.
+pub fn carriers(producer: &config::Producer) -> (Carrier, Carrier) {
+    let to = |endpoint: &config::Endpoint| {
+        let websocket = endpoint.scheme != config::Scheme::Tcp;
+        Carrier { transport: Transport::Tcp, websocket }
+    };
+    let pipe = Carrier { transport: Transport::Pipe, websocket: false };
+    let host = match &producer.listen {
+        config::Listen::Stdio => pipe,
+        config::Listen::On(endpoint) => to(endpoint),
+    };
+    let producer = match &producer.peer {
+        config::Peer::Command(_) => pipe,
+        config::Peer::Connect(endpoint) => to(endpoint),
+    };
+    (host, producer)
 }
 
 #[cfg(test)]

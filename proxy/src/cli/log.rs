@@ -86,7 +86,11 @@ struct Quiet {
 
 impl<S> Filter<S> for Quiet {
     fn enabled(&self, metadata: &Metadata<'_>, _: &Context<'_, S>) -> bool {
-        *metadata.level() <= self.level
+        // What carries telemetry would log what it carries, credentials and all.
+        let foreign = ["h2", "hyper", "tonic", "tower"].into_iter().any(|name| {
+            metadata.target().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+        });
+        *metadata.level() <= self.level && !foreign
     }
 
     fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {

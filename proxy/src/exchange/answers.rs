@@ -7,11 +7,15 @@ use mcpl_codec::{Envelope, Lane, Line, Reply, answer, raw};
 use mcpl_policy::engine::HostReply;
 use mcpl_policy::refusal::{About, Verdict};
 use mcpl_policy::{Engine, Input, Now};
+use opentelemetry::KeyValue;
 
 use super::events::with_messages;
 use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
+use super::trace::{end, log_span, tell_refused};
+use super::watch::refused;
 use super::{Deed, Exchange, Gate, Own, Side};
+use crate::telemetry::names::{Failure, Refusal, Source, attribute};
 
 /// The size over which one profile knows a cap of the host (contract 8.10); smaller content is not measured.
 const MEASURED_BYTES: usize = 1 << 20;
@@ -32,7 +36,7 @@ impl Exchange {
         let about: Vec<About> =
             passed.iter().filter_map(|&at| parcel.parts.get(at)).map(|part| about(engine, part)).collect();
         let (lane, whole) = (parcel.lane, passed.len() == parcel.parts.len());
-        self.learn(engine, now, number, &passed, &reply, &about);
+        let failure = self.learn(engine, now, number, &passed, &reply, &about);
         let error = matches!(reply, Reply::Error { .. });
         if !self.structured && error && lane == Lane::Channel {
             let first = about.first().copied().unwrap_or_default();
@@ -43,8 +47,18 @@ impl Exchange {
                 return Course::Taken;
             }
         }
+        self.count_whole(lane, passed.len(), &reply, &about);
+        if let Some(mut seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.take()) {
+            self.answered_by(Side::Host, &mut seen, failure);
+            if let Some(parcel) = self.parcels.get_mut(&number) {
+                parcel.seen = Some(seen);
+            }
+        }
         let several = self.parcels.get(&number).is_some_and(|parcel| parcel.parts.len() > 1);
         if whole && !(error && several && !self.structured) {
+            if let Some(mut seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.take()) {
+                self.answered_to(Side::Producer, &mut seen, failure);
+            }
             return self.answer_whole(number, envelope, line, &about);
         }
         self.answer_parts(number, &passed, &reply, &about);
@@ -157,8 +171,20 @@ impl Exchange {
         }
     }
 
+    /// Refusals of several events by one error.
+    fn count_whole(&mut self, lane: Lane, events: usize, reply: &Reply<'_>, about: &[About]) {
+        if events > 1 && matches!(reply, Reply::Error { .. }) {
+            let first = about.first().copied().unwrap_or_default();
+            if let Verdict::Refused { refusal, .. } = self.terms.classifier.judge(lane, reply, first) {
+                for _ in 0..events {
+                    self.tally.figures.refused(Source::Host, Refusal::of(&refusal.kind));
+                }
+            }
+        }
+    }
+
     /// What the answer teaches of the scopes of what passed (contract 5): an error for several condemns
-    /// none of them.
+    /// none of them. What went wrong, where that can be said of all of it.
     fn learn(
         &mut self,
         engine: &mut Engine,
@@ -167,11 +193,15 @@ impl Exchange {
         passed: &[usize],
         reply: &Reply<'_>,
         about: &[About],
-    ) {
-        let Some(parcel) = self.parcels.get(&number) else { return };
+    ) -> Option<Failure> {
+        let parcel = self.parcels.get(&number)?;
         let lane = parcel.lane;
+        let mut failure = match reply {
+            Reply::Error { code, .. } => Some(Failure::of_code(*code)),
+            Reply::Result(_) => None,
+        };
         let results = if lane == Lane::Channel { self.results(number, passed, reply) } else { None };
-        let mut lessons = Vec::new();
+        let (mut lessons, mut refusals) = (Vec::new(), Vec::new());
         for (index, &at) in passed.iter().enumerate() {
             let Some(part) = parcel.parts.get(at) else { continue };
             let about = about.get(index).copied().unwrap_or_default();
@@ -184,13 +214,27 @@ impl Exchange {
                 None if passed.len() == 1 => Some(self.terms.classifier.judge(lane, reply, about)),
                 None => None,
             };
+            if let Some(Verdict::Refused { refusal, .. }) = &verdict {
+                let kind = Refusal::of(&refusal.kind);
+                self.tally.figures.refused(Source::Host, kind);
+                refusals.push(kind);
+                if lane == Lane::Push {
+                    failure.get_or_insert_with(|| Failure::of_refusal(kind));
+                }
+            }
             if let Some(learned) = verdict.as_ref().and_then(Verdict::teaches) {
                 lessons.push((part.taught.clone(), learned));
+            }
+        }
+        if let Some(seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.as_mut()) {
+            for kind in refusals {
+                seen.refused(Source::Host, kind, lane == Lane::Push);
             }
         }
         for (taught, learned) in lessons {
             self.tell(engine, now, Input::Taught(taught, learned));
         }
+        failure
     }
 
     /// Contract 8.6: the messages of a batch that was refused as a whole, one at a time and in order.
@@ -248,6 +292,7 @@ impl Exchange {
             }
         }
         self.learn(engine, now, number, &parts, reply, &about);
+        self.count_whole(Lane::Channel, parts.len(), reply, &about);
         self.answer_parts(number, &parts, reply, &about);
         self.send_chain(number, then);
     }
@@ -267,11 +312,25 @@ impl Exchange {
             Some(Own::Apart { parcel, parts, then }) => {
                 self.apart_answered(engine, now, (parcel, parts, then), &reply);
             }
-            Some(Own::Forward { number, lane, message_id, taught }) => {
+            Some(Own::Forward { number, lane, message_id, taught, sent, mut span }) => {
                 let unregistered =
                     taught.channel.as_deref().is_some_and(|channel| engine.is_unregistered(channel));
                 let about = About { unregistered, ..About::default() };
                 let verdict = self.terms.classifier.judge(lane, &reply, about);
+                let failure = refused(&verdict, &reply);
+                if let Verdict::Refused { refusal, .. } = &verdict {
+                    let kind = Refusal::of(&refusal.kind);
+                    self.tally.figures.refused(Source::Host, kind);
+                    if let Some(span) = &mut span {
+                        span.describe([KeyValue::new(attribute::REFUSAL, kind.as_str())]);
+                        tell_refused(span, Source::Host, kind);
+                    }
+                }
+                if let Some(sent) = sent {
+                    self.time_forward(lane, sent, failure);
+                }
+                self.answering = span;
+                let _logged = self.answering.as_ref().map(|span| log_span(span.context()));
                 let reply = match lane {
                     Lane::Push => self.push_reply(verdict, envelope, line, about),
                     Lane::Channel => {
@@ -293,6 +352,7 @@ impl Exchange {
                 self.note_words(&reply);
                 self.tell(engine, now, Input::Replied(number, reply));
                 self.words = None;
+                end(self.answering.take(), failure);
             }
         }
     }

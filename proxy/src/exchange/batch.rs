@@ -147,8 +147,9 @@ impl Exchange {
             // A release that this element brought about goes behind what came before it (contract 7.1a).
             if left.iter().any(Option::is_some) && self.releases_since(before) {
                 let line = array(left.iter_mut().filter_map(Option::take));
-                let earlier = Deed::pass(from.other(), line, gate);
                 self.tally.passed += 1;
+                self.tally.figures.passed(from, line.text().len());
+                let earlier = Deed::pass(from.other(), line, gate);
                 self.deeds.insert(before, earlier);
             }
             left.push(match course {

@@ -9,7 +9,10 @@ use mcpl_policy::{Engine, Input, Now};
 use super::parcel::{Parcel, Part, State};
 use super::request::{Asked, Pending, Spelled};
 use super::routes::{Course, MAX_ELEMENTS};
-use super::{Exchange, Gate, MAX_KEPT_BYTES, Side};
+use super::trace::Told;
+use super::watch::Seen;
+use super::{Exchange, Gate, MAX_KEPT_BYTES, Side, figures, watch};
+use crate::telemetry::names::{Came, Refusal, Source};
 
 /// When to come again while too many requests wait for the host, in ms.
 const BUSY_MS: u64 = 1_000;
@@ -33,8 +36,21 @@ impl Exchange {
             self.batches.expect(batch);
         }
         let number = self.number();
-        let parcel =
-            Parcel { lane, id, batch, line: None, parts: Vec::new(), open: 0, sealed: false, after: None };
+        let told = Told { method: lane.method(), params: &params, id: Some(&id) };
+        let seen = self.seen(Side::Producer, told);
+        let _logged = seen.as_ref().and_then(Seen::logged);
+        let parcel = Parcel {
+            lane,
+            id: id.clone(),
+            batch,
+            line: None,
+            parts: Vec::new(),
+            open: 0,
+            sealed: false,
+            after: None,
+            seen,
+            failure: None,
+        };
         self.parcels.insert(number, parcel);
         let events = match read(lane, &params) {
             Some(Ok(events)) => events,
@@ -55,6 +71,7 @@ impl Exchange {
         };
         for (at, event) in events.into_iter().enumerate() {
             self.add_part(number, &event, State::Open);
+            self.note_thread(number, at, event.event_id.as_deref());
             let ticket = self.number();
             self.tickets.insert(ticket, (number, at));
             self.looking_at = Some((number, line.clone()));
@@ -78,8 +95,10 @@ impl Exchange {
         lane: Lane,
     ) -> Course {
         let mut gate = None;
+        self.notified(Side::Producer, Told { method: lane.method(), params, id: None });
         if let Some(Ok(events)) = read(lane, params) {
             for event in events {
+                self.tally.figures.came(lane, Came::Passed);
                 let ticket = Ticket(self.number());
                 self.gate = None;
                 let arrival = Arrival { ticket, answerable: false, event, digest: None };
@@ -101,8 +120,20 @@ impl Exchange {
                 message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
                 content_bytes: event.content.as_ref().map_or(0, Bytes::len),
                 gated: false,
+                thread: None,
                 state,
             });
+        }
+    }
+
+    /// An event is known by the spans of its request, where there are any.
+    fn note_thread(&mut self, number: u64, at: usize, event_id: Option<&str>) {
+        let seen = self.parcels.get(&number).and_then(|parcel| parcel.seen.as_ref());
+        if seen.is_some_and(|seen| seen.spans.is_some()) && self.thread(event_id, seen) {
+            let part = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at));
+            if let Some(part) = part {
+                part.thread = event_id.map(Into::into);
+            }
         }
     }
 
@@ -115,12 +146,19 @@ impl Exchange {
             self.finish(number);
             return Course::Taken;
         }
-        let id = Spelled::from_slice(&parcel.id);
-        if parcel.lane == Lane::Channel {
+        let (id, lane) = (Spelled::from_slice(&parcel.id), parcel.lane);
+        if let Some(mut seen) = parcel.seen.take() {
+            let told = Told { method: lane.method(), params, id: Some(&id) };
+            self.goes_on(Side::Host, told, &mut seen);
+            if let Some(parcel) = self.parcels.get_mut(&number) {
+                parcel.seen = Some(seen);
+            }
+        }
+        if lane == Lane::Channel {
             self.keep_line(number, passed.len(), line);
         }
         // The parcel answers its batch itself.
-        if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None }) {
+        if !self.of_producer.add(Pending { id, asked: Asked::Events(number), batch: None, seen: None }) {
             return self.pass_unread(number, &passed, all);
         }
         if passed.len() == all {
@@ -179,6 +217,7 @@ impl Exchange {
         self.gate = self.gate.max(after);
         let Some((number, at)) = self.tickets.remove(&ticket.0) else { return };
         if let Some(parcel) = self.parcels.get_mut(&number) {
+            self.tally.figures.came(parcel.lane, Came::Passed);
             parcel.set(at, State::Passed);
         }
     }
@@ -187,6 +226,28 @@ impl Exchange {
         let refused = matches!(answer, Answer::Refused(_) | Answer::Host { outcome: None, .. });
         self.tally.refused += u64::from(refused);
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
+        let is_only = parcel.parts.len() == 1;
+        let (thread, prior) = match (parcel.parts.get_mut(at), &answer) {
+            (Some(part), Answer::Accepted { prior, .. } | Answer::Host { outcome: Some((_, prior)), .. }) => {
+                (part.thread.take(), prior.clone())
+            }
+            (Some(part), _) => (part.thread.take(), None),
+            (None, _) => (None, None),
+        };
+        let came = if self.recalling { Came::Again } else { figures::came(&answer) };
+        self.tally.figures.came(parcel.lane, came);
+        if let Answer::Refused(ours) = &answer {
+            let kind = Refusal::of(&ours.refusal().kind);
+            self.tally.figures.refused(Source::Sidecar, kind);
+            if let Some(seen) = &mut parcel.seen {
+                seen.refused(Source::Sidecar, kind, is_only);
+            }
+        } else if let Some(seen) = parcel.seen.as_mut().filter(|_| is_only && came.is_outcome()) {
+            seen.coalesced(came.as_str());
+        }
+        if parcel.lane == Lane::Push && parcel.seen.is_some() {
+            parcel.failure = watch::failure_of(&answer);
+        }
         // What the host itself accepted it has, whether that gets to disk or not.
         let gated = after.is_some() && !matches!(answer, Answer::Host { .. });
         let state = parcel.render(at, answer);
@@ -195,6 +256,9 @@ impl Exchange {
             part.gated = gated;
         }
         parcel.set(at, state);
+        if let Some(event_id) = thread {
+            self.rethread(&event_id, prior.as_deref(), refused || came == Came::Unanswered);
+        }
     }
 
     /// Answers a parcel, if it is done.
@@ -202,7 +266,10 @@ impl Exchange {
         if !self.parcels.get(&number).is_some_and(Parcel::is_done) {
             return;
         }
-        let Some(parcel) = self.drop_parcel(number) else { return };
+        let Some(mut parcel) = self.drop_parcel(number) else { return };
+        if let Some(mut seen) = parcel.seen.take() {
+            self.answered_to(Side::Producer, &mut seen, parcel.failure);
+        }
         let batch = parcel.batch;
         let unavailable = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
         let gate = Gate { after: parcel.after, instead: parcel.instead(&unavailable) };

@@ -5,6 +5,9 @@ use mcpl_codec::{Lane, Line, Splice, answer, code, raw};
 use mcpl_policy::engine::{Answer, Outcome, Taught};
 use mcpl_policy::refusal::Ours;
 
+use super::watch::Seen;
+use crate::telemetry::names::Failure;
+
 /// One event of a parcel.
 #[derive(Debug)]
 pub(super) struct Part {
@@ -17,6 +20,8 @@ pub(super) struct Part {
     pub(super) gated: bool,
     /// The host gets it with its `coalesce` (contract 4.3).
     pub(super) coalesced: bool,
+    /// Its `eventId`, where it is known by the spans of its request.
+    pub(super) thread: Option<Box<str>>,
     pub(super) state: State,
 }
 
@@ -51,6 +56,10 @@ pub(super) struct Parcel {
     pub(super) sealed: bool,
     /// The step its answer waits for.
     pub(super) after: Option<u64>,
+    /// Told when it is answered, where somebody wants to know.
+    pub(super) seen: Option<Seen>,
+    /// How its only event failed.
+    pub(super) failure: Option<Failure>,
 }
 
 const LOST: &str = "the host's session ended before it answered; send the event again in the next";

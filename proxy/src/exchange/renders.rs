@@ -8,8 +8,12 @@ use mcpl_policy::engine::Rendering;
 use mcpl_policy::{Engine, Input, Now};
 
 use super::routes::Course;
+use super::trace::end;
+use super::watch::{Sent, failure};
 use super::{Cargo, Deed, Exchange, Gate, Side};
 use crate::journal::account::rfc3339;
+use crate::telemetry::names::{Failure, Method, Rendered};
+use crate::telemetry::spans::Open;
 
 /// The method of a render.
 const RENDER: &str = "push/render";
@@ -31,6 +35,8 @@ struct Asked {
     /// The engine's number for it.
     number: u64,
     stage: Stage,
+    sent: Option<Sent>,
+    span: Option<Box<Open>>,
 }
 
 /// How far a render is.
@@ -53,7 +59,7 @@ pub(super) struct Renders {
 
 impl Renders {
     /// Notes a render of so many bytes; false if there are too many, and it is not noted.
-    fn add(&mut self, wire: u64, number: u64, bytes: usize, now: Now) -> bool {
+    fn add(&mut self, (wire, number): (u64, u64), bytes: usize, now: Now) -> bool {
         if self.asked.len() >= MAX_RENDERS {
             self.asked.retain(|_, asked| !asked.stage.is_past(now));
         }
@@ -62,26 +68,27 @@ impl Renders {
             return false;
         }
         self.waiting += bytes;
-        self.asked.insert(wire, Asked { number, stage: Stage::Waits(bytes) });
+        self.asked.insert(wire, Asked { number, stage: Stage::Waits(bytes), sent: None, span: None });
         true
     }
 
     /// The last byte of one was written.
-    fn sent(&mut self, wire: u64, until_ms: u64) {
+    fn sent(&mut self, wire: u64, until_ms: u64, sent: Option<Sent>) {
         if let Some(asked) = self.asked.get_mut(&wire)
             && let Stage::Waits(bytes) = std::mem::replace(&mut asked.stage, Stage::Sent { until_ms })
         {
             self.waiting -= bytes;
+            asked.sent = sent;
         }
     }
 
     /// One is answered, or will not be sent; the engine's number for it.
-    fn take(&mut self, wire: u64) -> Option<u64> {
+    fn take(&mut self, wire: u64) -> Option<Asked> {
         let asked = self.asked.remove(&wire)?;
         if let Stage::Waits(bytes) = asked.stage {
             self.waiting -= bytes;
         }
-        Some(asked.number)
+        Some(asked)
     }
 
     /// Whether the producer handles one.
@@ -92,6 +99,9 @@ impl Renders {
 
     /// The session is over.
     pub(super) fn clear(&mut self) {
+        for asked in std::mem::take(&mut self.asked).into_values() {
+            end(asked.span, Some(Failure::Lost));
+        }
         *self = Self::default();
     }
 }
@@ -107,13 +117,19 @@ impl Exchange {
     /// Asks the producer to render; false if it cannot be asked any more now.
     pub(crate) fn render(&mut self, now: Now, number: u64, params: &Bytes, after: Option<u64>) -> bool {
         let wire = self.number();
-        let line = answer::request(&format!("{}{wire}", self.prefix), RENDER, params);
-        if !self.renders.add(wire, number, line.wire().len(), now) {
+        let id = format!("{}{wire}", self.prefix);
+        let (span, params) = self.trace_render(params, &id);
+        let line = answer::request(&id, RENDER, &params);
+        if !self.renders.add((wire, number), line.wire().len(), now) {
+            end(span, Some(Failure::Other));
             tracing::warn!(
                 at_once = MAX_RENDERS,
                 "the producer leaves too many renders unanswered or unread: a batch becomes its fallback"
             );
             return false;
+        }
+        if let Some(asked) = self.renders.asked.get_mut(&wire) {
+            asked.span = span;
         }
         self.deeds.push_back(Deed::Send { to: Side::Producer, line, after, cargo: Cargo::Render(wire) });
         true
@@ -121,12 +137,15 @@ impl Exchange {
 
     /// The last byte of the render that was sent as [`Cargo::Render`] was written: the producer handles it now.
     pub fn render_written(&mut self, now: Now, wire: u64) {
-        self.renders.sent(wire, now.mono_ms.saturating_add(self.terms.render_timeout_ms));
+        self.at_ms = now.mono_ms;
+        let sent = self.sent(Method::Render);
+        self.renders.sent(wire, now.mono_ms.saturating_add(self.terms.render_timeout_ms), sent);
     }
 
     /// The render that was to be sent as [`Cargo::Render`] is not sent: its step did not become durable.
     pub fn render_dropped(&mut self, wire: u64) {
-        self.renders.take(wire);
+        let asked = self.renders.take(wire);
+        end(asked.and_then(|asked| asked.span), Some(Failure::Lost));
     }
 
     /// The producer answered under an id of ours. None but the first answer to a render counts.
@@ -139,7 +158,13 @@ impl Exchange {
         line: &Line,
     ) {
         if let Some((number, rendering)) = self.rendered(now, wire, envelope, line) {
-            if !engine.awaits_render(number) {
+            let awaited = engine.awaits_render(number);
+            self.tally.figures.rendered(match (&rendering, awaited) {
+                (_, false) => Rendered::Late,
+                (Rendering::Content { .. }, true) => Rendered::Content,
+                (Rendering::Failed, true) => Rendered::Failed,
+            });
+            if !awaited {
                 self.tally.late += 1;
                 tracing::debug!(wire, "the answer to a render that was given up, or cancelled: discarded");
             }
@@ -155,11 +180,16 @@ impl Exchange {
         envelope: &Envelope<'_>,
         line: &Line,
     ) -> Option<(u64, Rendering)> {
-        let Some(number) = self.renders.take(wire) else {
+        let Some(Asked { number, sent, span, .. }) = self.renders.take(wire) else {
             self.tally.strays += 1;
             tracing::debug!(wire, "the producer answered what it was not asked, or had answered: dropped");
             return None;
         };
+        let failure = failure(Method::Render, envelope);
+        if let Some(sent) = sent {
+            self.answered_ours(Side::Producer, sent, failure);
+        }
+        end(span, failure);
         Some((number, rendering(now, envelope, line)))
     }
 
@@ -215,16 +245,16 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_in_bytes_but_for_a_single_one() {
         let mut renders = Renders::default();
-        assert!(renders.add(1, 1, MAX_RENDER_BYTES + 1, Now::at(0)));
-        assert!(!renders.add(2, 2, 1, Now::at(0)));
-        renders.sent(1, 10);
-        assert!(renders.add(2, 2, MAX_RENDER_BYTES - 1, Now::at(0)));
-        assert!(renders.add(3, 3, 1, Now::at(0)) && !renders.add(4, 4, 1, Now::at(0)));
-        assert_eq!((renders.take(3), renders.take(3)), (Some(3), None));
-        assert!(renders.add(4, 4, 1, Now::at(0)));
-        renders.sent(4, 10);
-        renders.sent(4, 20);
-        renders.sent(9, 10);
+        assert!(renders.add((1, 1), MAX_RENDER_BYTES + 1, Now::at(0)));
+        assert!(!renders.add((2, 2), 1, Now::at(0)));
+        renders.sent(1, 10, None);
+        assert!(renders.add((2, 2), MAX_RENDER_BYTES - 1, Now::at(0)));
+        assert!(renders.add((3, 3), 1, Now::at(0)) && !renders.add((4, 4), 1, Now::at(0)));
+        assert!(renders.take(3).is_some_and(|asked| asked.number == 3) && renders.take(3).is_none());
+        assert!(renders.add((4, 4), 1, Now::at(0)));
+        renders.sent(4, 10, None);
+        renders.sent(4, 20, None);
+        renders.sent(9, 10, None);
         assert_eq!(renders.waiting, MAX_RENDER_BYTES - 1, "each counts once");
     }
 }

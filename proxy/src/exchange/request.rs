@@ -7,6 +7,8 @@ use std::collections::{HashMap, VecDeque};
 use mcpl_codec::raw;
 use smallvec::SmallVec;
 
+use super::watch::Seen;
+
 /// Requests remembered for each direction; past it the answer of a further one passes unread.
 pub const MAX_PENDING: usize = 65_536;
 
@@ -66,6 +68,8 @@ pub(crate) struct Pending {
     pub(crate) asked: Asked,
     /// The batch it came in, where that batch is answered by us.
     pub(crate) batch: Option<u64>,
+    /// Told when it is answered, where somebody wants to know.
+    pub(super) seen: Option<Seen>,
 }
 
 /// The requests of one peer.
@@ -125,7 +129,7 @@ mod tests {
     use super::*;
 
     fn pending(id: &'static [u8]) -> Pending {
-        Pending { id: Spelled::from_slice(id), asked: Asked::Other, batch: None }
+        Pending { id: Spelled::from_slice(id), asked: Asked::Other, batch: None, seen: None }
     }
 
     #[test]
@@ -156,7 +160,7 @@ mod tests {
         let mut requests = Requests::default();
         for n in 0..=MAX_PENDING {
             let id = Spelled::from_slice(n.to_string().as_bytes());
-            requests.add(Pending { id, asked: Asked::Other, batch: None });
+            requests.add(Pending { id, asked: Asked::Other, batch: None, seen: None });
         }
         assert_eq!(requests.len(), MAX_PENDING);
         assert!(requests.take(MAX_PENDING.to_string().as_bytes()).is_none());

@@ -8,7 +8,8 @@ use mcpl_policy::{Engine, Input, Now};
 
 use super::greeting::Greeting;
 use super::request::{Asked, Pending, Spelled};
-use super::{Deed, Exchange, Gate, Side, shims};
+use super::trace::Told;
+use super::{Deed, Exchange, Gate, Side, shims, watch};
 
 /// Elements of a JSON-RPC batch with events, and messages of a `channels/incoming`, that are looked at; a
 /// request with more is refused, for nothing of it may pass unread.
@@ -65,8 +66,10 @@ pub(super) enum Reading {
 impl Exchange {
     pub(super) fn take_line(&mut self, engine: &mut Engine, now: Now, from: Side, line: Line) {
         self.gate = None;
+        self.at_ms = now.mono_ms;
         match sniff(line.text()) {
             Err(noise) => {
+                self.tally.figures.dropped(from);
                 let text = line.text();
                 let head = line.slice(&text[..text.len().min(200)]);
                 self.deeds.push_back(Deed::Noise { from, head, why: noise.to_string() });
@@ -84,6 +87,7 @@ impl Exchange {
 
     pub(super) fn pass_on(&mut self, from: Side, line: Line) {
         self.tally.passed += 1;
+        self.tally.figures.passed(from, line.text().len());
         let after = self.gate.take();
         self.deeds.push_back(Deed::pass(from.other(), line, after));
     }
@@ -108,7 +112,7 @@ impl Exchange {
         };
         let id = envelope.id.filter(|id| *id != b"null");
         let Some(method) = raw::string(method) else {
-            self.remember(from, id, Asked::Other, batch);
+            self.remember(from, Asked::Other, batch, Told { method: "", params: b"null", id });
             return Course::Pass;
         };
         if envelope.repeated || self.is_read(from, &method, now) {
@@ -123,19 +127,20 @@ impl Exchange {
             }
         }
         let params = envelope.params.unwrap_or(b"null");
+        let told = Told { method: &method, params, id };
         match (from, &*method) {
             (Side::Host, "initialize") if batch.is_none() => {
                 return self.greet(engine, now, line, envelope, id);
             }
             (Side::Host, "featureSets/update") => {
                 let params = line.slice(params);
-                let fact = match id {
-                    Some(_) => {
-                        let number = self.number();
-                        self.remember(from, id, Asked::Grant(number), batch);
-                        GrantFact::Requested(number, params)
-                    }
-                    None => GrantFact::Notified(params),
+                let fact = if id.is_some() {
+                    let number = self.number();
+                    self.remember(from, Asked::Grant(number), batch, told);
+                    GrantFact::Requested(number, params)
+                } else {
+                    self.notified(from, told);
+                    GrantFact::Notified(params)
                 };
                 self.tell(engine, now, Input::Grant(fact));
                 return Course::Pass;
@@ -146,11 +151,11 @@ impl Exchange {
                 self.gate = engine.waiting_forward();
             }
             (Side::Host, "channels/open") => {
-                self.remember(from, id, Asked::Open, batch);
+                self.remember(from, Asked::Open, batch, told);
                 return Course::Pass;
             }
             (Side::Producer, "channels/register" | "channels/changed") => {
-                self.channels(engine, now, id, params, batch);
+                self.channels(engine, now, batch, told);
                 return Course::Pass;
             }
             (Side::Producer, name) if self.is_barred(from, name, now) => {
@@ -166,20 +171,21 @@ impl Exchange {
             }
             (Side::Host, _) => {}
         }
-        self.remember(from, id, Asked::Other, batch);
+        self.remember(from, Asked::Other, batch, told);
         Course::Pass
     }
 
     /// Notes a request that passes. Of the producer's, those that are nothing to us need no note.
-    fn remember(&mut self, from: Side, id: Option<&[u8]>, asked: Asked, batch: Option<u64>) {
-        let Some(id) = id else { return };
+    fn remember(&mut self, from: Side, asked: Asked, batch: Option<u64>, told: Told<'_>) {
+        let Some(id) = told.id else { return self.notified(from, told) };
         if from == Side::Producer && batch.is_none() && matches!(asked, Asked::Other) {
-            return;
+            return self.time(told);
         }
         if let Some(batch) = batch {
             self.batches.expect(batch);
         }
-        self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch });
+        let seen = self.seen_through(from, told);
+        self.requests(from).add(Pending { id: Spelled::from_slice(id), asked, batch, seen });
     }
 
     /// Whether the sidecar reads a method now (contract 3.4).
@@ -247,7 +253,8 @@ impl Exchange {
             self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
             return Course::Taken;
         };
-        self.remember(Side::Host, id, Asked::Initialize, None);
+        let told = Told { method: "initialize", params: envelope.params.unwrap_or(b"null"), id };
+        self.remember(Side::Host, Asked::Initialize, None, told);
         if !self.greeted {
             self.greeted = true;
             self.stance = greeting.host.stance;
@@ -268,19 +275,14 @@ impl Exchange {
         self.tell(engine, now, Input::Inference(id.into(), phase));
     }
 
-    fn channels(
-        &mut self,
-        engine: &mut Engine,
-        now: Now,
-        id: Option<&[u8]>,
-        params: &[u8],
-        batch: Option<u64>,
-    ) {
+    fn channels(&mut self, engine: &mut Engine, now: Now, batch: Option<u64>, told: Told<'_>) {
+        let Told { params, id, .. } = told;
         let ids = |member| channel_ids(params, member).into_iter().map(String::from);
         let removed: Vec<String> = ids("removed").collect();
         if id.is_none() {
             let added = ids("added").collect();
             let fact = ChannelFact::Notified { added, removed };
+            self.notified(Side::Producer, told);
             return self.tell(engine, now, Input::Channel(fact));
         }
         if !removed.is_empty() {
@@ -290,7 +292,7 @@ impl Exchange {
         let submitted: Vec<String> = ids("channels").chain(ids("added")).chain(ids("updated")).collect();
         // A request that registers nothing makes nothing known when it is answered (contract 5).
         let asked = if submitted.is_empty() { Asked::Other } else { Asked::Register(submitted) };
-        self.remember(Side::Producer, id, asked, batch);
+        self.remember(Side::Producer, asked, batch, told);
     }
 
     /// An answer: to a request of ours, to one that is read, or to one that is nothing to us.
@@ -310,7 +312,19 @@ impl Exchange {
             }
             return Course::Taken;
         }
-        let Some(pending) = self.requests(from.other()).take(id) else { return Course::Pass };
+        let Some(pending) = self.requests(from.other()).take(id) else {
+            if from == Side::Host {
+                self.timed(id, envelope);
+            }
+            return Course::Pass;
+        };
+        if let Asked::Initialize = pending.asked {
+            self.agree(envelope.result);
+        }
+        if let Some(mut seen) = pending.seen {
+            let failure = watch::failure(seen.method, envelope);
+            self.answered_through(from.other(), &mut seen, failure);
+        }
         let asked = match pending.asked {
             // Of two readings of an answer none is ours to choose (contract 3.3): it passes, and counts.
             Asked::Events(parcel) => Asked::Events(parcel),

@@ -6,6 +6,8 @@ use std::ops::AddAssign;
 use mcpl_policy::engine::{Answer, Fate, Outcome};
 use mcpl_policy::refusal::{Ours, Shortage};
 
+use super::figures::Figures;
+
 /// What coalescing made of accepted occurrences, by outcome (contract 6.6).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Outcomes {
@@ -87,6 +89,8 @@ pub struct Tally {
     pub again: u64,
     /// Of those refused, the ones over a rate.
     pub limited: u64,
+    /// The same and more, by lane, outcome, kind and direction.
+    pub figures: Figures,
 }
 
 impl Tally {
@@ -112,6 +116,7 @@ impl Tally {
 
     pub(crate) fn ended(&mut self, event_id: &str, fate: &Fate) {
         let event_id = shown(event_id);
+        self.figures.ended(fate);
         match fate {
             Fate::Delivered => self.delivered += 1,
             Fate::Replaced | Fate::Withdrawn => self.folded += 1,
@@ -163,6 +168,7 @@ impl AddAssign for Tally {
         self.stored += other.stored;
         self.again += other.again;
         self.limited += other.limited;
+        self.figures += other.figures;
     }
 }
 

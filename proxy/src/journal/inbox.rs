@@ -5,11 +5,12 @@ use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use mcpl_policy::journal::{Step, Table};
+use opentelemetry::metrics::Histogram;
 
 use super::desk::{ANY, Desk};
 use super::scribe::Scribe;
@@ -52,6 +53,8 @@ pub(super) struct Shared {
     posted: AtomicBool,
     bell: Condvar,
     pub(super) status: Mutex<Status>,
+    /// Told how long each transaction takes, where somebody wants to know.
+    pub(super) commits: OnceLock<Histogram<f64>>,
     /// The desks of living ledgers, by binding.
     pub(super) desks: Mutex<HashMap<u64, Arc<Desk>>>,
 }
@@ -69,6 +72,11 @@ struct Inbox {
 impl Shared {
     fn inbox(&self) -> MutexGuard<'_, Inbox> {
         self.inbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How the journal is.
+    pub(super) fn status(&self) -> Status {
+        self.status.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Tells every ledger, and whoever asks for the status.

@@ -375,6 +375,9 @@ impl Scribe {
 }
 
 fn count(shared: &Shared, steps: usize, spent: Duration) {
+    if let Some(commits) = shared.commits.get() {
+        commits.record(spent.as_secs_f64(), &[]);
+    }
     let mut status = shared.status.lock().unwrap_or_else(PoisonError::into_inner);
     status.commits += 1;
     status.steps += steps as u64;

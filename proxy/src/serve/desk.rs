@@ -20,6 +20,8 @@ use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
+use crate::telemetry::Telemetry;
+use crate::telemetry::names::Reload;
 
 use self::place::Place;
 use self::reloads::Reloads;
@@ -74,6 +76,7 @@ impl Records for Shelf {
 /// Every binding that is served, by name, and the journal they share.
 pub(super) struct FrontDesk<R = Shelf> {
     journal: Journal,
+    telemetry: Telemetry,
     records: Arc<R>,
     seats: RefCell<BTreeMap<String, mpsc::Sender<Order>>>,
     /// What the configuration says of each producer.
@@ -92,8 +95,8 @@ enum Phase {
 }
 
 impl FrontDesk {
-    pub(super) fn new(journal: Journal, dir: PathBuf, keyring: Keyring) -> Self {
-        Self::over(journal, Shelf(dir), keyring)
+    pub(super) fn new(journal: Journal, dir: PathBuf, keyring: Keyring, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..Self::over(journal, Shelf(dir), keyring) }
     }
 }
 
@@ -101,6 +104,7 @@ impl<R: Records> FrontDesk<R> {
     fn over(journal: Journal, records: R, keyring: Keyring) -> Self {
         Self {
             journal,
+            telemetry: Telemetry::off(),
             records: Arc::new(records),
             seats: RefCell::default(),
             places: RefCell::default(),
@@ -119,6 +123,7 @@ impl<R: Records> FrontDesk<R> {
     /// Something was taken over, or was not.
     pub(super) fn reloaded(&self, outcome: Result<&str, &str>) {
         self.reloads.borrow_mut().count(outcome);
+        self.telemetry.reloaded(if outcome.is_ok() { Reload::Applied } else { Reload::Rejected });
     }
 
     /// A binding is served.
@@ -226,6 +231,12 @@ impl<R: Records> Desk for FrontDesk<R> {
         self.reloads.borrow().view()
     }
 
+    async fn metrics(&self) -> Option<String> {
+        let telemetry = self.telemetry.clone();
+        // It takes a moment, and the data path has none.
+        tokio::task::spawn_blocking(move || telemetry.text()).await.ok().flatten()
+    }
+
     async fn producers(&self) -> Vec<ProducerView> {
         self.views(STATUS_WITHIN).await
     }
@@ -319,11 +330,11 @@ fn view(status: Status) -> BindingView {
             StoreState::Short => "short",
             StoreState::Gone => GONE,
         },
-        observed: observed.map(observed_view),
+        observed: observed.as_ref().map(observed_view),
     }
 }
 
-fn observed_view(observed: Observed) -> ObservedView {
+fn observed_view(observed: &Observed) -> ObservedView {
     let Observed { tally, load } = observed;
     ObservedView {
         outcomes: tally.outcomes,

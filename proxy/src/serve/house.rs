@@ -14,6 +14,7 @@ use crate::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
+use crate::telemetry::Telemetry;
 use crate::transport::{Connection, stdio};
 
 /// Orders that may wait for a binding.
@@ -43,6 +44,7 @@ struct WayIn {
 /// Every binding of a configuration.
 pub(super) struct House {
     journal: Journal,
+    pub(super) telemetry: Telemetry,
     desk: Rc<FrontDesk>,
     /// What the bindings have in common, as the configuration has it now.
     pub(super) common: Common,
@@ -71,9 +73,16 @@ fn unreachable(name: &str, why: &dyn std::fmt::Display) -> Shut {
 }
 
 impl House {
-    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config, keyring: Keyring) -> Self {
+    pub(super) fn new(
+        journal: Journal,
+        telemetry: Telemetry,
+        desk: Rc<FrontDesk>,
+        config: &Config,
+        keyring: Keyring,
+    ) -> Self {
         Self {
             journal,
+            telemetry,
             desk,
             common: Common::from(config),
             doors: Doors::new(keyring.clone()),
@@ -189,7 +198,7 @@ impl House {
     /// What a binding of this name is served on.
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
-        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone() })
+        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone(), seat: self.telemetry.seat(name) })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {

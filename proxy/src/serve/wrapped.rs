@@ -17,13 +17,14 @@ use crate::cli::{exit, out};
 use crate::config::Config;
 use crate::journal::Journal;
 use crate::keyring::Keyring;
+use crate::telemetry::Telemetry;
 use crate::transport::stdio;
 
 /// The exit code of a child that was killed.
 const KILLED: u8 = 128 + 9;
 
 /// Serves the only producer of a configuration; the exit code is the child's.
-pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal) -> u8 {
+pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal, telemetry: Telemetry) -> u8 {
     let (common, within) = (Common::from(&config), release_within(config.drain_ms));
     let Some(producer) = config.producers.into_iter().next() else { return exit::INTERNAL };
     let (signals, connection) = match (Signals::listen(), stdio::take()) {
@@ -35,10 +36,11 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal) -> u8 
     };
     let (orders, heard) = mpsc::channel(ORDERS);
     let keyring = Keyring::default();
-    let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone(), keyring.clone()));
+    let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone(), keyring.clone(), telemetry.clone()));
+    let seat = telemetry.seat(&producer.name);
     desk.seat(&producer.name, orders.clone());
     let opened = journal.ledger(&producer.name).and_then(|ledger| {
-        let ground = Ground { ledger, common, keyring };
+        let ground = Ground { ledger, common, keyring, seat };
         Binding::open(producer, Entrance::Now(connection), heard, ground)
     });
     let binding = match opened {
@@ -53,7 +55,7 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal) -> u8 
     let (stop, stopped) = oneshot::channel();
     let passing = tokio::task::spawn_local(pass_signals(signals, orders, within, stop));
     let outcome = tokio::select! {
-        outcome = binding.serve() => outcome,
+        outcome = Box::pin(binding.serve()) => outcome,
         () = stopped_for(stopped, STOP) => {
             tracing::warn!("the program ends before COMMAND has: its process group is killed");
             return KILLED;

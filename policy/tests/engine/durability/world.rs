@@ -196,7 +196,7 @@ impl World {
                 Output::Pass { ticket, after } => {
                     self.gate(after, Gated::Pass { ticket: ticket.0, since_ms: self.now_ms });
                 }
-                Output::Forward { number, lane, body, after } => {
+                Output::Forward { number, lane, body, after, .. } => {
                     let step = step.filter(|_| after == made).expect("a forward waits for its own step");
                     let told: Value = serde_json::from_slice(&body).expect("a forward is JSON");
                     let id = told["eventId"].as_str().expect("an eventId").to_owned();

@@ -250,7 +250,7 @@ impl Oracle {
                     assert!(matches!(expected, Expected::Pass | Expected::Free), "passed: {expected:?}");
                     self.seen.passed += 1;
                 }
-                Output::Forward { number, lane, body, after } => {
+                Output::Forward { number, lane, body, after, .. } => {
                     assert_eq!(
                         (*after, self.stepped),
                         (Some(self.seq), true),

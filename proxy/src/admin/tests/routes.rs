@@ -153,9 +153,18 @@ async fn a_settlement_that_cannot_be_says_why_and_what_is_so() {
 }
 
 #[tokio::test]
+async fn metrics_come_as_prometheus_reads_them() {
+    let desk = desk();
+    let said = get(&desk, "/metrics").await;
+    assert_eq!(said.status, 200);
+    assert_eq!(said.header("content-type"), Some("text/plain; version=0.0.4; charset=utf-8"));
+    assert!(said.body.as_str().is_some_and(|text| text.ends_with("up 1\n")), "{said:?}");
+}
+
+#[tokio::test]
 async fn a_path_that_is_nobodys_and_a_method_that_is_not_its_own_are_told_apart() {
     let desk = desk();
-    for path in ["/", "/nope", "/live/", "//live", "/LIVE", "/v1", "/v1/producers/", "/metrics", "/live/x"] {
+    for path in ["/", "/nope", "/live/", "//live", "/LIVE", "/v1", "/v1/producers/", "/metrics/", "/live/x"] {
         assert_eq!(get(&desk, path).await.error(), 404, "{path}");
         assert_eq!(ask(&desk, "POST", path, "").await.error(), 404, "{path}");
     }

@@ -1,0 +1,60 @@
+//! Requests of our own to the host (contract 3.5, 7.4).
+
+use std::collections::VecDeque;
+
+use bytes::Bytes;
+use mcpl_codec::{Event, Lane, answer};
+use mcpl_policy::engine::Taught;
+
+use super::watch::Sent;
+use super::{Cargo, Deed, Exchange, Side};
+use crate::telemetry::names::Method;
+use crate::telemetry::spans::Open;
+
+/// What an id of ours stands for that the host is to answer.
+#[derive(Debug)]
+pub(super) enum Own {
+    /// A forward of the engine's.
+    Forward {
+        number: u64,
+        lane: Lane,
+        message_id: Option<Bytes>,
+        taught: Taught,
+        sent: Option<Sent>,
+        span: Option<Box<Open>>,
+    },
+    /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
+    /// `then` go (contract 8.6).
+    Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
+}
+
+impl Exchange {
+    /// An occurrence is handed to the host, under an id of ours.
+    pub(super) fn forward(
+        &mut self,
+        number: u64,
+        lane: Lane,
+        (body, held_ms): (&Bytes, u64),
+        after: Option<u64>,
+    ) {
+        self.send_passed();
+        let wire = self.number();
+        let event = match lane {
+            Lane::Push => Event::push(body.clone()),
+            Lane::Channel => Event::message(body.clone()),
+        };
+        let taught = Taught::of(&event);
+        let id = format!("{}{wire}", self.prefix);
+        let params = match lane {
+            Lane::Push => body.clone(),
+            Lane::Channel => Bytes::from([b"{\"messages\":[", &body[..], b"]}"].concat()),
+        };
+        let (span, params) =
+            self.trace_forward(lane, event.event_id.as_deref(), (body, params), (&id, held_ms));
+        let line = answer::request(&id, lane.method(), &params);
+        let sent = self.sent(Method::of(lane.method()));
+        self.own
+            .insert(wire, Own::Forward { number, lane, message_id: event.message_id, taught, sent, span });
+        self.deeds.push_back(Deed::Send { to: Side::Host, line, after, cargo: Cargo::Forward(number) });
+    }
+}
