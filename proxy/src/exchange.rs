@@ -318,7 +318,9 @@ impl Exchange {
         }
         self.tell(engine, now, Input::Ended);
         self.stance = Stance::Apart;
-        self.own.clear();
+        for own in std::mem::take(&mut self.own).into_values() {
+            own.lost();
+        }
         self.renders.clear();
         let mut waiting: Vec<u64> = self.parcels.keys().copied().collect();
         waiting.sort_unstable();

@@ -184,7 +184,10 @@ impl Exchange {
     /// answer comes back as it is; a request that is partly answered here is refused instead.
     fn pass_unread(&mut self, number: u64, passed: &[usize], all: usize) -> Course {
         if passed.len() == all && self.parcels.get(&number).is_some_and(|parcel| parcel.batch.is_none()) {
-            self.drop_parcel(number);
+            if let Some(mut seen) = self.drop_parcel(number).and_then(|parcel| parcel.seen) {
+                seen.end_client(None);
+                seen.end_server(None);
+            }
             return Course::Pass;
         }
         for &at in passed {

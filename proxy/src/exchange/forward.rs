@@ -6,9 +6,10 @@ use bytes::Bytes;
 use mcpl_codec::{Event, Lane, answer};
 use mcpl_policy::engine::Taught;
 
+use super::trace::end;
 use super::watch::Sent;
 use super::{Cargo, Deed, Exchange, Side};
-use crate::telemetry::names::Method;
+use crate::telemetry::names::{Failure, Method};
 use crate::telemetry::spans::Open;
 
 /// What an id of ours stands for that the host is to answer.
@@ -26,6 +27,15 @@ pub(super) enum Own {
     /// Messages of a `channels/incoming` that are sent apart from the rest; their answer lets the first of
     /// `then` go (contract 8.6).
     Apart { parcel: u64, parts: Vec<usize>, then: VecDeque<usize> },
+}
+
+impl Own {
+    /// The session ended before the host answered.
+    pub(super) fn lost(self) {
+        if let Self::Forward { span, .. } = self {
+            end(span, Some(Failure::Lost));
+        }
+    }
 }
 
 impl Exchange {

@@ -39,6 +39,14 @@ pub(super) struct Spans {
     pub(super) carried: Carried,
 }
 
+impl Drop for Spans {
+    /// What is open still, nobody answered before the session ended.
+    fn drop(&mut self) {
+        end(self.client.take(), Some(Failure::Lost));
+        end(self.server.take(), Some(Failure::Lost));
+    }
+}
+
 impl Watch {
     /// The spans of a message that comes from `from`, if its trace is kept; the CLIENT one is not begun.
     pub(super) fn begin(&self, from: Side, method: Method, told: Told<'_>) -> Option<Box<Spans>> {
@@ -176,6 +184,8 @@ impl Exchange {
             let method = Method::of(told.method);
             if let Some(mut spans) = watch.begin(from, method, told) {
                 watch.go_on(from.other(), method, told, &mut spans);
+                end(spans.client.take(), None);
+                end(spans.server.take(), None);
             }
         }
     }

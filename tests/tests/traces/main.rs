@@ -206,6 +206,30 @@ async fn a_channel_message_carries_its_context_beside_the_messages() {
 }
 
 #[tokio::test]
+async fn what_nobody_answered_when_the_session_ended_says_so() {
+    let (mut world, collector) = traced(&[]).await;
+    let mut session = world.session().await;
+    session.push(with_parent(push("e", "E").key("k").initial(), 0x41, 1)).await;
+    session.host.script.then(Reply::Silence);
+    session.assemble().await;
+    session.host.is_given("E").await;
+    session.producer.script.mute(true);
+    let line =
+        format!(r#"{{"jsonrpc":"2.0","id":9,"method":"tools/list","params":{{"_meta":{}}}}}"#, meta(0x42, 2));
+    session.passes_to_producer(&[&line]).await;
+    session.host.close().await;
+    session.producer.close().await;
+    let mut left =
+        vec![collector.span("forward", |span| is(span, SpanKind::Client, "push/event", 0x41)).await];
+    for kind in [SpanKind::Server, SpanKind::Client] {
+        left.push(collector.span("request", |span| is(span, kind, "tools/list", 0x42)).await);
+    }
+    for span in left {
+        assert_eq!(attributes(&span.attributes)["error.type"], "session_ended", "{}", span.name);
+    }
+}
+
+#[tokio::test]
 async fn what_is_withdrawn_is_followed_by_nothing() {
     let (mut world, collector) = traced(&[]).await;
     let session = world.session().await;
