@@ -16,10 +16,12 @@ mod session;
 pub mod settings;
 mod waiting;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::pin::Pin;
+use std::rc::Rc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -43,6 +45,7 @@ use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
 use crate::transport::Connection;
+use crate::transport::dial::Dialer;
 use crate::transport::ws::close::Close;
 
 /// How long a drain may take before what is left stays behind.
@@ -102,7 +105,9 @@ pub struct Binding {
     /// Observe mode, between two sessions.
     shadow: Option<Box<Shadow>>,
     last: Option<Retired>,
-    unreached: std::rc::Rc<std::cell::RefCell<Option<String>>>,
+    unreached: Rc<RefCell<Option<String>>>,
+    /// How the producer is dialled, where it is.
+    dialer: Rc<Dialer>,
 }
 
 impl Binding {
@@ -138,7 +143,8 @@ impl Binding {
             tally: Tally::default(),
             shadow: None,
             last: None,
-            unreached: std::rc::Rc::default(),
+            unreached: Rc::default(),
+            dialer: Rc::default(),
         };
         let limit = binding.producer.limits.max_message_bytes;
         match entrance {
@@ -295,7 +301,8 @@ impl Binding {
         if let Some(line) = first {
             exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
         }
-        let dial = Box::pin(reach(self.producer.clone(), std::rc::Rc::clone(&self.unreached)));
+        let dial =
+            Box::pin(reach(self.producer.clone(), Rc::clone(&self.dialer), Rc::clone(&self.unreached)));
         let (core, wait) = (&mut self.core, self.journal_wait);
         let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
         self.session = Some(session);
@@ -305,6 +312,7 @@ impl Binding {
     fn retire(&mut self, session: Session, why: &Close) {
         let mut retired = session.retire(&mut self.core, why);
         self.tally += retired.tally;
+        self.dialer.ended(retired.by_producer);
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
         if let Some(shadow) = retired.shadow.take() {
             tracing::info!(

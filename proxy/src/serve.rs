@@ -1,6 +1,7 @@
 //! Serving producers: the runtime, the listeners, the signals and the reload (contract 1, 2).
 
 mod desk;
+mod doors;
 mod house;
 mod left;
 mod signals;
@@ -178,6 +179,7 @@ async fn attend(
                 }
             },
             _ = look.tick() => {
+                house.refresh_certificates();
                 let now = stamp(path);
                 if now.is_some() && now != seen {
                     seen = now;

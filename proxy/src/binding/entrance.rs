@@ -59,7 +59,8 @@ impl Binding {
                     framer.set_limit(limit);
                     if let Some(older) = self.session.take() {
                         tracing::info!(producer = %self.producer.name, "a newer host connection ends the older one");
-                        let why = Close::new(Close::NORMAL, "another connection of this producer's host took over");
+                        let why =
+                            Close::new(Close::NORMAL, "another connection of this producer's host took over");
                         self.retire(older, &why);
                     }
                     self.begin(connection, framer, Some(line), patient);

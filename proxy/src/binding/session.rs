@@ -424,6 +424,7 @@ impl Session {
     /// ended by itself.
     pub(super) fn retire(mut self, core: &mut Core, why: &Close) -> Retired {
         let over = self.closed;
+        let by_producer = self.producer.input != Way::Open && self.host.input == Way::Open;
         self.close(core);
         self.end_child();
         let why = |other: &Link| if over { other.ending() } else { why.clone() };
@@ -436,7 +437,7 @@ impl Session {
             // Past its time there is nobody who reads.
             let _ = tokio::time::timeout(LAST_WORDS, both).await;
         });
-        Retired { tally, shadow, farewell, child: self.child, exited: self.exited }
+        Retired { tally, shadow, farewell, by_producer, child: self.child, exited: self.exited }
     }
 }
 
@@ -446,6 +447,8 @@ pub(super) struct Retired {
     /// Observe mode: for the next session.
     pub(super) shadow: Option<Box<Shadow>>,
     pub(super) farewell: tokio::task::JoinHandle<()>,
+    /// It was the producer that ended it.
+    pub(super) by_producer: bool,
     pub(super) child: Option<Offspring>,
     pub(super) exited: Option<Status>,
 }

@@ -5,18 +5,19 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::task::JoinSet;
 
 use super::desk::FrontDesk;
+use super::doors::{Door, DoorError, Doors, Entry};
 use crate::binding::{Binding, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
-use crate::transport::dial::Address;
-use crate::transport::listen::listen;
-use crate::transport::stdio;
+use crate::transport::{Connection, stdio};
 
 /// Orders that may wait for a binding.
 pub(super) const ORDERS: usize = 16;
+/// Why a producer's hosts cannot come in elsewhere while it runs.
+const FROM_STDIO: &str = "a change of `listen` from stdio, or to it, counts from the next start on";
 /// Connections that may wait for a binding.
 const BACKLOG: usize = 16;
 
@@ -25,7 +26,15 @@ pub(super) struct Running {
     /// Which of all that ran: one of a name may drain while the next begins.
     pub(super) number: u64,
     orders: mpsc::Sender<Order>,
-    listener: Option<JoinHandle<()>>,
+    /// Where its hosts come in; nothing on stdio.
+    way_in: Option<WayIn>,
+}
+
+/// How connections get to a binding.
+struct WayIn {
+    entry: Entry,
+    door: Door,
+    to: mpsc::Sender<Connection>,
 }
 
 /// Every binding of a configuration.
@@ -38,6 +47,7 @@ pub(super) struct House {
     pub(super) max_dead_letters: usize,
     pub(super) running: HashMap<String, Running>,
     begun: u64,
+    doors: Doors,
     /// Who drains, by name.
     pub(super) draining: Vec<(String, mpsc::Sender<Order>)>,
     pub(super) tasks: JoinSet<(String, u64, Outcome)>,
@@ -54,6 +64,10 @@ pub(super) enum Shut {
     Journal(#[from] OpenFault),
 }
 
+fn unreachable(name: &str, why: &dyn std::fmt::Display) -> Shut {
+    Shut::Unreachable(format!("producer `{name}`: {why}"))
+}
+
 impl House {
     pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config) -> Self {
         Self {
@@ -63,6 +77,7 @@ impl House {
             max_dead_letters: config.max_dead_letters,
             running: HashMap::new(),
             begun: 0,
+            doors: Doors::default(),
             draining: Vec::new(),
             tasks: JoinSet::new(),
         }
@@ -74,30 +89,98 @@ impl House {
         let ground = self.ground(&producer.name)?;
         let (orders, heard) = mpsc::channel(ORDERS);
         let name = producer.name.clone();
-        let (entrance, listener) = match &producer.listen {
+        let (entrance, way_in) = match &producer.listen {
             Listen::Stdio => {
                 let connection =
                     stdio::take().map_err(|error| Shut::Unreachable(format!("stdin and stdout: {error}")))?;
                 (Entrance::One(connection), None)
             }
             Listen::On(endpoint) => {
-                let unreachable =
-                    |why: &dyn std::fmt::Display| Shut::Unreachable(format!("producer `{name}`: {why}"));
-                let address: Address = endpoint.to_string().parse().map_err(|error| unreachable(&error))?;
-                let listener = listen(&address).await.map_err(|error| unreachable(&error))?;
-                tracing::info!(producer = %name, at = ?listener.local(), "listening");
-                let (found, connections) = mpsc::channel(BACKLOG);
-                let task = tokio::task::spawn_local(accept(listener, found));
-                (Entrance::Many(connections), Some(task))
+                let entry = Entry::of(&producer);
+                let (to, connections) = mpsc::channel(BACKLOG);
+                let opened = self.doors.open(&name, &entry, endpoint, to.clone()).await;
+                let door = opened.map_err(|why| unreachable(&name, &why))?;
+                (Entrance::Many(connections), Some(WayIn { entry, door, to }))
             }
         };
-        let binding = Binding::open(producer, entrance, heard, ground)?;
+        let binding = match Binding::open(producer, entrance, heard, ground) {
+            Ok(binding) => binding,
+            Err(fault) => {
+                if let Some(way_in) = way_in {
+                    self.doors.shut(&name, way_in.door).await;
+                }
+                return Err(fault.into());
+            }
+        };
         self.desk.seat(&name, orders.clone());
         self.begun += 1;
         let (bound, number) = (name.clone(), self.begun);
         self.tasks.spawn_local(async move { (bound, number, binding.serve().await) });
-        self.running.insert(name, Running { number, orders, listener });
+        self.running.insert(name, Running { number, orders, way_in });
         Ok(())
+    }
+
+    /// Has the hosts of a running producer come in where `producer` says from now on; its session is not
+    /// touched. The new place is opened before the old one is closed.
+    ///
+    /// # Errors
+    /// It cannot be opened: hosts come in where they did.
+    pub(super) async fn relisten(&mut self, producer: &config::Producer) -> Result<(), Shut> {
+        let name = &producer.name;
+        let Some(running) = self.running.get_mut(name) else { return Ok(()) };
+        let Listen::On(endpoint) = &producer.listen else { return Err(unreachable(name, &FROM_STDIO)) };
+        let Some(way_in) = running.way_in.take() else { return Err(unreachable(name, &FROM_STDIO)) };
+        let entry = Entry::of(producer);
+        let WayIn { entry: before, door, to } = way_in;
+        let unchanged = entry == before;
+        let taken = if unchanged {
+            Ok(door)
+        } else if Doors::clashes(&door, endpoint) {
+            self.swap(name, &entry, endpoint, (&before, door), &to).await
+        } else {
+            match self.doors.open(name, &entry, endpoint, to.clone()).await {
+                Ok(fresh) if Doors::is_same(&fresh, &door) => Ok(fresh),
+                Ok(fresh) => {
+                    self.doors.shut(name, door).await;
+                    Ok(fresh)
+                }
+                Err(why) => Err((Some(door), why)),
+            }
+        };
+        let (way_in, outcome) = match taken {
+            Ok(door) => (Some(WayIn { entry, door, to }), Ok(())),
+            Err((door, why)) => {
+                (door.map(|door| WayIn { entry: before, door, to }), Err(unreachable(name, &why)))
+            }
+        };
+        if let Some(running) = self.running.get_mut(name) {
+            running.way_in = way_in;
+        }
+        outcome
+    }
+
+    /// Opens a port anew for something else. It is ours, so the old door goes first, and comes back if need be.
+    async fn swap(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        endpoint: &config::Endpoint,
+        (before, door): (&Entry, Door),
+        to: &mpsc::Sender<Connection>,
+    ) -> Result<Door, (Option<Door>, DoorError)> {
+        self.doors.shut(name, door).await;
+        match self.doors.open(name, entry, endpoint, to.clone()).await {
+            Ok(fresh) => Ok(fresh),
+            Err(why) => {
+                let Listen::On(old) = &before.listen else { return Err((None, why)) };
+                Err((self.doors.open(name, before, old, to.clone()).await.ok(), why))
+            }
+        }
+    }
+
+    /// Looks whether files of certificates have changed: new connections take what they come to.
+    pub(super) fn refresh_certificates(&self) {
+        self.doors.refresh();
     }
 
     /// What a binding of this name is served on.
@@ -119,10 +202,8 @@ impl House {
     pub(super) async fn close(&mut self, name: &str) {
         self.tell(name, Order::Drain);
         let Some(running) = self.running.remove(name) else { return };
-        if let Some(listener) = running.listener {
-            listener.abort();
-            // It ends as it was told to, with nothing to say.
-            let _ = listener.await;
+        if let Some(way_in) = running.way_in {
+            self.doors.shut(name, way_in.door).await;
         }
         self.desk.unseat(name);
         self.draining.push((name.to_owned(), running.orders));
@@ -142,7 +223,9 @@ impl House {
     /// A binding ended by itself.
     pub(super) fn ended(&mut self, name: &str, number: u64) {
         if self.running.get(name).is_some_and(|running| running.number == number) {
-            self.running.remove(name);
+            if let Some(way_in) = self.running.remove(name).and_then(|running| running.way_in) {
+                self.doors.drop_door(name, way_in.door);
+            }
             self.desk.unseat(name);
         }
         self.draining.retain(|(_, orders)| !orders.is_closed());
@@ -151,25 +234,6 @@ impl House {
     pub(super) fn tell_all(&self, order: impl Fn() -> Order) {
         for name in self.running.keys() {
             self.tell(name, order());
-        }
-    }
-}
-
-async fn accept(
-    mut listener: crate::transport::listen::Listener,
-    found: mpsc::Sender<crate::transport::Connection>,
-) {
-    loop {
-        match listener.accept().await {
-            Ok(connection) => {
-                if found.send(connection).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
         }
     }
 }

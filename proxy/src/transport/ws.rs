@@ -9,20 +9,25 @@ use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::{Connection, Facts, Reader, Sink, Source, Writer};
 
+mod answer;
 pub mod close;
 mod controls;
 mod fault;
 mod frames;
+pub mod front;
 mod mask;
 mod reader;
+pub(super) mod request;
+mod stream;
 mod utf8;
+mod visit;
 mod writer;
 
 pub(super) use self::controls::Controls;
-pub use self::reader::SILENCE;
 pub(super) use self::reader::MessageReader;
-pub use self::writer::PULSE;
+pub use self::reader::SILENCE;
 pub(super) use self::writer::MessageWriter;
+pub use self::writer::PULSE;
 
 /// Who we are on a connection: a client masks what it says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -76,7 +76,11 @@ impl MessageWriter {
     ) -> Poll<io::Result<Progress>> {
         if self.ending == Ending::Shut {
             let gone = || io::Error::from(io::ErrorKind::BrokenPipe);
-            return Poll::Ready(if outbox.is_empty() { Ok(Progress { written: 0, empty: true }) } else { Err(gone()) });
+            return Poll::Ready(if outbox.is_empty() {
+                Ok(Progress { written: 0, empty: true })
+            } else {
+                Err(gone())
+            });
         }
         let mut taken = 0;
         loop {
