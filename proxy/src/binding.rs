@@ -44,6 +44,7 @@ use crate::child;
 use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally};
 use crate::journal::{Ledger, OpenFault};
+use crate::stream::Tap;
 use crate::transport::Connection;
 use crate::transport::dial::Dialer;
 use crate::transport::ws::close::Close;
@@ -60,6 +61,8 @@ pub struct Ground {
     pub journal_wait: Duration,
     /// Dead letters that keep their content.
     pub max_dead_letters: usize,
+    /// Where it is left what its journal says, for those who watch.
+    pub tap: Option<Tap>,
 }
 
 /// Where hosts come from.
@@ -121,9 +124,9 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, journal_wait, max_dead_letters } = ground;
+        let Ground { ledger, journal_wait, max_dead_letters, tap } = ground;
         let settings = settings::settings(&producer, max_dead_letters);
-        let core = Core::open(settings, ledger, random())?;
+        let core = Core::open(settings, ledger, tap, random())?;
         let load = core.engine.load();
         if load.held > 0 {
             tracing::info!(producer = %producer.name, held = load.held, "work of an earlier run is held");
@@ -427,6 +430,7 @@ impl Binding {
                     host: self.session.as_ref().map(|session| session.peer().to_owned()),
                     load: self.core.engine.load(),
                     store: self.core.store(),
+                    tally: self.tally_so_far(),
                     observed: self.shadow().map(Shadow::observed),
                 });
             }
@@ -437,6 +441,17 @@ impl Binding {
 /// What a WebSocket is told when the program ends, or its producer is served no more.
 fn going_away() -> Close {
     Close::new(Close::AWAY, "the sidecar is going away")
+}
+
+impl Binding {
+    /// What its sessions did, the one that goes on included.
+    fn tally_so_far(&self) -> Tally {
+        let mut tally = self.tally;
+        if let Some(session) = &self.session {
+            tally += *session.exchange.tally();
+        }
+        tally
+    }
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

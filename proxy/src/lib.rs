@@ -24,5 +24,6 @@ pub mod journal;
 pub mod outbox;
 pub mod serve;
 pub mod state;
+pub mod stream;
 pub mod token;
 pub mod transport;

@@ -4,6 +4,7 @@ mod desk;
 mod doors;
 mod house;
 mod left;
+mod pulse;
 mod signals;
 
 use std::path::{Path, PathBuf};
@@ -26,6 +27,7 @@ use crate::config::{self, Config};
 use crate::journal::account::oldest_held;
 use crate::journal::{Bounds, Journal, OpenFault};
 use crate::state::{self, Held};
+use crate::stream::Hub;
 use crate::token::Token;
 use crate::transport::stdio;
 
@@ -85,6 +87,10 @@ async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
         }
     };
     let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone()));
+    let hub = config.admin.is_some().then(|| Hub::new(&config.state_dir));
+    if let Some(hub) = &hub {
+        desk.watch(hub.clone());
+    }
     let mut house = House::new(journal, Rc::clone(&desk), &config);
     let doors = match doors(&config, &desk).await {
         Ok(doors) => doors,
@@ -103,8 +109,15 @@ async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
     let served = config.producers.iter().map(|producer| producer.name.clone()).collect();
     left::tell(config.state_dir.clone(), served);
     desk.open();
+    let pulse = hub.clone().map(|hub| tokio::task::spawn_local(pulse::beat(Rc::clone(&desk), hub)));
     let code = attend(&mut house, &mut signals, config, &path, &desk).await;
     drop(doors);
+    if let Some(pulse) = pulse {
+        pulse.abort();
+    }
+    if let Some(hub) = hub {
+        hub.end().await;
+    }
     code
 }
 
@@ -273,7 +286,7 @@ async fn wrapped(config: Config, dir: PathBuf, journal: Journal) -> u8 {
     let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone()));
     desk.seat(&producer.name, orders.clone());
     let opened = journal.ledger(&producer.name).and_then(|ledger| {
-        let ground = Ground { ledger, journal_wait, max_dead_letters };
+        let ground = Ground { ledger, journal_wait, max_dead_letters, tap: None };
         Binding::open(producer, Entrance::Now(connection), heard, ground)
     });
     let binding = match opened {

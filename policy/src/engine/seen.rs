@@ -119,7 +119,9 @@ impl Waits {
             Self::Reason => "nothing asks for it yet; a newer one may still take its place",
             Self::Host => "it is due, and no host is connected",
             Self::Turn => "it is due, and goes when it is its turn",
-            Self::Scope => "it is due, and the host may not be given it: its grant or its channel has to change",
+            Self::Scope => {
+                "it is due, and the host may not be given it: its grant or its channel has to change"
+            }
             Self::Retry => "the host asked for time; it is tried again",
             Self::Render => "its producer is asked to render it",
             Self::Answer => "the host was given it and has not answered",
@@ -142,6 +144,13 @@ impl Waits {
 }
 
 impl Belongs {
+    /// The name of the feature set, or the id of the channel.
+    pub fn id(&self) -> &str {
+        match self {
+            Self::FeatureSet(id) | Self::Channel(id) => id,
+        }
+    }
+
     /// What `event` belongs to, as its sender says.
     pub fn of(event: &Event) -> Option<Self> {
         let channel = match (event.lane, &event.coalesce) {
@@ -190,7 +199,13 @@ impl Engine {
     }
 
     /// An operator settled what was laid aside.
-    pub(super) fn see_settled(&mut self, number: u64, row: &WorkRow, text: Option<&bytes::Bytes>, fate: &Fate) {
+    pub(super) fn see_settled(
+        &mut self,
+        number: u64,
+        row: &WorkRow,
+        text: Option<&bytes::Bytes>,
+        fate: &Fate,
+    ) {
         if self.seen.is_none() {
             return;
         }
@@ -289,7 +304,10 @@ impl Seen {
             waits: None,
             handed: work.doubtful
                 || matches!(work.stage, Stage::Out(_))
-                || work.recorded.as_ref().is_some_and(|fate| fate.is_submitted() || fate.deferral().is_some()),
+                || work
+                    .recorded
+                    .as_ref()
+                    .is_some_and(|fate| fate.is_submitted() || fate.deferral().is_some()),
             operator: false,
             by: 0,
             outcome: work.outcome,

@@ -22,7 +22,11 @@ pub(crate) fn assert_told(step: &Step, seen: &[Seen]) {
             Change::Put { table: Table::Work, id, row } => {
                 let row = WorkRow::decode(*id, row).unwrap();
                 let told = by.get(id).unwrap_or_else(|| panic!("work {id} is told"));
-                assert_eq!((&told.fate, told.revision, told.open), (&row.fate, row.revision, true), "{told:?}");
+                assert_eq!(
+                    (&told.fate, told.revision, told.open),
+                    (&row.fate, row.revision, true),
+                    "{told:?}"
+                );
                 assert_eq!((told.subject, told.attempts), (row.subject, row.attempts), "{told:?}");
                 assert!(!told.event_id.is_empty() && told.waits.is_some(), "{told:?}");
                 assert_eq!(told.waits == Some(Waits::Reason), waits_for_a_reason(&row), "{told:?}");

@@ -52,9 +52,9 @@ enum Door {
 /// A connection of either kind.
 type Visitor = Box<dyn Stream>;
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Door {
     async fn accept(&self) -> io::Result<Visitor> {

@@ -30,6 +30,11 @@ pub(super) fn json(status: StatusCode, value: &impl Serialize) -> Reply {
     reply
 }
 
+/// A text of ours; its kind is the caller's to say.
+pub(super) fn text(text: &'static str) -> Reply {
+    with(StatusCode::OK, Bytes::from_static(text.as_bytes()))
+}
+
 /// 204.
 pub(super) fn done() -> Reply {
     with(StatusCode::NO_CONTENT, Bytes::new())

@@ -96,6 +96,7 @@ pub(super) async fn with(act: &Act) -> Result<Played, Mishap> {
     };
     let ledger = Journal::memory().ledger(&producer.name)?;
     let ground = Ground {
+        tap: None,
         ledger,
         journal_wait: Duration::from_millis(config.journal_wait_ms),
         max_dead_letters: config.max_dead_letters,

@@ -1,6 +1,6 @@
 //! What the admin routes are told of the bindings that are served (contract 10.3).
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,12 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin::desk::{
-    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, Settlement, Trouble,
+    BindingView, CountsView, Desk, Listed, ObservedView, Portion, ProducerView, Settlement, Trouble,
 };
 use crate::binding::{Ask, Order, Status};
 use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
+use crate::stream::Hub;
 
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
@@ -69,6 +70,7 @@ pub(super) struct FrontDesk<R = Shelf> {
     records: Arc<R>,
     seats: RefCell<BTreeMap<String, mpsc::Sender<Order>>>,
     open: Cell<bool>,
+    hub: OnceCell<Hub>,
 }
 
 impl FrontDesk {
@@ -79,7 +81,24 @@ impl FrontDesk {
 
 impl<R: Records> FrontDesk<R> {
     fn over(journal: Journal, records: R) -> Self {
-        Self { journal, records: Arc::new(records), seats: RefCell::default(), open: Cell::new(false) }
+        Self {
+            journal,
+            records: Arc::new(records),
+            seats: RefCell::default(),
+            open: Cell::new(false),
+            hub: OnceCell::new(),
+        }
+    }
+
+    /// What happens is told there, from now on.
+    pub(super) fn watch(&self, hub: Hub) {
+        // There is one stream a run.
+        let _ = self.hub.set(hub);
+    }
+
+    /// Where what happens is told, if anywhere.
+    pub(super) fn hub(&self) -> Option<&Hub> {
+        self.hub.get()
     }
 
     /// A binding is served.
@@ -222,6 +241,10 @@ impl<R: Records> Desk for FrontDesk<R> {
         self.read(move |records| records.work(portion)).await
     }
 
+    fn stream(&self) -> Option<Hub> {
+        self.hub.get().cloned()
+    }
+
     async fn flush(&self, producer: String) -> Result<(), Trouble> {
         ask(&self.seat_of(&producer)?, Ask::Flush).await
     }
@@ -257,7 +280,7 @@ impl<R: Records> Desk for FrontDesk<R> {
 }
 
 fn view(status: Status) -> BindingView {
-    let Status { session, host, load, store, observed } = status;
+    let Status { session, host, load, store, tally, observed } = status;
     BindingView {
         session,
         peer: host,
@@ -271,6 +294,17 @@ fn view(status: Status) -> BindingView {
             StoreState::Good => "good",
             StoreState::Short => "short",
             StoreState::Gone => GONE,
+        },
+        counts: CountsView {
+            passed: tally.passed,
+            accepted: tally.outcomes.total() + tally.stored,
+            delivered: tally.delivered,
+            folded: tally.folded,
+            refused: tally.refused,
+            limited: tally.limited,
+            retried: tally.retried,
+            dead: tally.dead,
+            expired: tally.expired,
         },
         observed: observed.map(observed_view),
     }

@@ -187,7 +187,8 @@ impl House {
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
         let (journal_wait, max_dead_letters) = (self.journal_wait, self.max_dead_letters);
-        Ok(Ground { ledger, journal_wait, max_dead_letters })
+        let tap = self.desk.hub().map(|hub| hub.tap(name));
+        Ok(Ground { ledger, journal_wait, max_dead_letters, tap })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {

@@ -45,7 +45,7 @@ impl Bed {
                 }
             });
             let ledger = journal.ledger("main").expect("a ledger");
-            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100 };
+            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100, tap: None };
             let entrance = Entrance::Many(connections);
             Binding::open(producer, entrance, heard, ground).expect("a binding").serve().await
         };

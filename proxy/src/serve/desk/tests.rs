@@ -4,6 +4,7 @@ use mcpl_policy::engine::{Fate, Load, Word};
 use tokio::task::LocalSet;
 
 use super::*;
+use crate::exchange::Tally;
 
 /// Every number up to 9 is there.
 struct Fake;
@@ -59,8 +60,15 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
                 Ask::Status(told) => {
                     let load = Load { held: 3, held_bytes: 90, in_doubt: 1, ..Load::default() };
                     let host = Some("127.0.0.1:9".to_owned());
-                    told.send(Status { session: true, host, load, store: StoreState::Short, observed: None })
-                        .unwrap();
+                    told.send(Status {
+                        session: true,
+                        host,
+                        load,
+                        store: StoreState::Short,
+                        tally: Tally::default(),
+                        observed: None,
+                    })
+                    .unwrap();
                 }
             }
         }
@@ -233,7 +241,15 @@ async fn a_binding_that_lost_its_journal_is_not_ready_though_the_journal_is_good
         tokio::task::spawn_local(async move {
             while let Some(Order::Ask(Ask::Status(told))) = heard.recv().await {
                 let (load, store) = (Load::default(), StoreState::Gone);
-                told.send(Status { session: false, host: None, load, store, observed: None }).unwrap();
+                told.send(Status {
+                    session: false,
+                    host: None,
+                    load,
+                    store,
+                    tally: Tally::default(),
+                    observed: None,
+                })
+                .unwrap();
             }
         });
         let reasons = desk.unready().await;
