@@ -20,6 +20,7 @@ mod port;
 mod producer;
 mod program;
 mod session;
+mod stream_client;
 mod world;
 mod wrap;
 
@@ -33,6 +34,7 @@ pub use peer::{Mind, Mute, Peer, Say};
 pub use producer::{Producer, ProducerScript, Render};
 pub use program::{Program, ambient_binary, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};
 pub use session::{Session, initialize_params};
+pub use stream_client::{Follower, Gap, StreamSocket};
 pub use world::World;
 pub use wrap::Wrap;
 
