@@ -315,7 +315,7 @@ class Story:
         self.check_axe("empty")
         self.shot("empty")
         world.session()
-        self.has("#producers", "session")
+        self.has("#producers", "connected")
         self.has("#diary", "a session with")
 
         world.producer.push("doc-1", "a", initial=True)
@@ -369,8 +369,8 @@ class Story:
         self.has("#needs-list", "Drop it for good?")
         browser.keys(ENTER)
         until("one fewer is to be settled", lambda: browser.count("#needs-list > li") == before - 1)
-        self.has("#needs-said", "drop it")
-        self.has("#line", "settled by an operator")
+        self.has("#needs-said", "is dropped")
+        self.has("#line", "dropped by an operator")
         self.passed("a dead letter is dropped with the keyboard alone, asked twice")
 
     def search(self):
@@ -380,7 +380,7 @@ class Story:
         browser.write("doc-1")
         until("the time line is narrowed", lambda: browser.count("#line li") == browser.run("return [...document.querySelectorAll('#line li')].filter(li => li.innerText.includes('doc-1')).length") > 0)
         browser.keys(ENTER)
-        self.has("#found", "doc-1", "failed", "stale (stale-objective)", "not-observed", "revision", "What happened to it")
+        self.has("#found", "doc-1", "failed", "stale (stale-objective)", "not-observed", "revision", "What happened to it", "accepted", "took its place")
         assert "doc-1" in browser.focus(), browser.focus()
         self.shot("found")
         browser.keys(ESCAPE)

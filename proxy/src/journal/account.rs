@@ -3,6 +3,7 @@
 mod batch;
 mod books;
 mod clock;
+mod past;
 
 use std::borrow::Cow;
 
@@ -20,6 +21,8 @@ pub use self::batch::Batch;
 pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
 pub use self::clock::Clock;
 pub(crate) use self::clock::rfc3339;
+pub use self::past::Past;
+pub(crate) use self::past::says;
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -107,6 +110,12 @@ pub struct Account {
     /// What is kept of those notices, oldest first. Only if it was asked for ([`Account::show_notices`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<Vec<Box<RawValue>>>,
+    /// How it stands, in a sentence. Only if it was asked for ([`Account::tell`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+    /// What happened to it, oldest first. Only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<Past>>,
     /// What its notices are known by.
     #[serde(skip)]
     pub(super) batch_row: Option<BatchRow>,
@@ -261,6 +270,8 @@ impl Account {
             event: None,
             batch: batch_row.as_ref().map(|row| Batch::of(row, kept)),
             notices: None,
+            says: None,
+            history: None,
             batch_row,
             number,
             fate: told.fate.clone(),

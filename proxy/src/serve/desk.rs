@@ -16,7 +16,7 @@ use crate::admin::desk::{
 };
 use crate::binding::{Ask, Order, Status};
 use crate::exchange::Observed;
-use crate::journal::account::{Account, Books};
+use crate::journal::account::{Account, Books, Past};
 use crate::journal::{Journal, OpenFault};
 use crate::stream::Hub;
 
@@ -31,8 +31,8 @@ const GONE: &str = "gone";
 
 /// What the journal says of occurrences. Reading waits for the disk: it is done on a thread that may.
 pub(super) trait Records: Send + Sync + 'static {
-    /// One of a producer, by its number.
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault>;
+    /// One of a producer, by its number; `past`: what was seen of it.
+    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault>;
     /// What is dead or in doubt and known by this `eventId`, of each of these producers.
     fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault>;
     /// What waits.
@@ -43,9 +43,13 @@ pub(super) trait Records: Send + Sync + 'static {
 pub(super) struct Shelf(PathBuf);
 
 impl Records for Shelf {
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
+    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault> {
         let account = Books::open(&self.0)?.account(producer, number)?;
-        Ok(account.map(|account| account.json()))
+        Ok(account.map(|mut account| {
+            account.tell();
+            account.recall(past);
+            account.json()
+        }))
     }
 
     fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault> {
@@ -158,7 +162,8 @@ impl<R: Records> FrontDesk<R> {
     }
 
     async fn account(&self, producer: String, number: u64) -> Result<Option<Value>, Trouble> {
-        self.read(move |records| records.one(&producer, number)).await
+        let past = self.hub.get().map(|hub| hub.history(&producer, number)).unwrap_or_default();
+        self.read(move |records| records.one(&producer, number, past)).await
     }
 }
 

@@ -9,9 +9,10 @@ use hyper::upgrade::Upgraded;
 use tokio::sync::Notify;
 
 use super::notice::{Notice, Waiting};
-use super::ring::{Past, Ring};
+use super::ring::{Beyond, Ring};
 use super::thread::{READERS, Thread};
 use super::{JOURNAL, OBSERVATIONS, Observation, RING_BYTES, Tap};
+use crate::journal::account::Past;
 
 /// Notices that wait to be given to the readers; past it the oldest go.
 const UNTOLD: usize = 4096;
@@ -106,20 +107,19 @@ impl Hub {
         self.shared.readers.load(Ordering::Relaxed) > 0
     }
 
-    /// The observations of one occurrence that can still be replayed, oldest first.
-    pub fn history(&self, producer: &str, number: u64) -> Vec<Arc<Observation>> {
-        let (mut after, mut found) = (lock(&self.shared.ring).first() - 1, Vec::new());
+    /// What can still be replayed of one occurrence, in words, oldest first.
+    pub fn history(&self, producer: &str, number: u64) -> Vec<Past> {
+        let (mut after, mut found) = (self.shared.first() - 1, Vec::new());
         // In portions: who pushes waits no longer than for one of them.
-        while let Ok(some) = lock(&self.shared.ring).read(after, u64::MAX, 4096) {
+        loop {
+            let some = self.shared.read(after, u64::MAX, 4096).unwrap_or_default();
             if some.is_empty() {
-                break;
+                return found;
             }
             after += some.len() as u64;
-            found.extend(
-                some.into_iter().filter(|one| one.seen.number == number && *one.producer == *producer),
-            );
+            let of_it = some.iter().filter(|one| one.seen.number == number && *one.producer == *producer);
+            found.extend(of_it.map(|one| one.past()));
         }
-        found
     }
 
     /// Serves a reader on a connection that has become a WebSocket.
@@ -195,7 +195,7 @@ impl Shared {
         lock(&self.ring).first()
     }
 
-    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Past> {
+    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Beyond> {
         lock(&self.ring).read(after, until, most)
     }
 

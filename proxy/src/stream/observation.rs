@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use mcpl_policy::Now;
-use mcpl_policy::engine::Seen;
+use mcpl_policy::engine::{Seen, Waits};
 
 use super::catalogue::Kind;
+use crate::journal::account::{By, Past, rfc3339, says};
 
 /// What a step said of an occurrence, of whom and when.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,6 +38,21 @@ impl Observation {
     /// When it was made, as running time.
     pub(super) fn mono_ms(&self) -> u64 {
         u64::try_from(self.at_ms.saturating_sub(self.ahead_ms)).unwrap_or(0)
+    }
+
+    /// It in a sentence for people.
+    pub(crate) fn past(&self) -> Past {
+        let by = (self.seen.by > 0)
+            .then(|| By { id: format!("{}/{}", self.producer, self.seen.by), event_id: None });
+        let says = says(&self.seen.fate, self.seen.waits.map(Waits::as_str), by.as_ref());
+        let is_gone = self.seen.operator && !self.seen.open && self.seen.fate.state() == "dead-letter";
+        let says = match (is_gone, self.seen.operator) {
+            (true, _) => "an operator dropped it".to_owned(),
+            (_, true) => format!("an operator settled it: {says}"),
+            _ if self.seen.revision == 1 && self.seen.open => format!("accepted; {says}"),
+            _ => says,
+        };
+        Past { at: rfc3339(self.at_ms), revision: Some(self.seen.revision), says }
     }
 
     /// About what it takes of memory.

@@ -12,7 +12,7 @@ pub const RING_BYTES: usize = 64 << 20;
 
 /// A cursor that the ring cannot go on from: what follows it is gone, or never was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Past;
+pub(super) struct Beyond;
 
 /// Observations in order; numbers begin with 1.
 #[derive(Debug)]
@@ -52,9 +52,9 @@ impl Ring {
     }
 
     /// What follows number `after`, up to number `until`: `most` of it at the most.
-    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Past> {
+    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Beyond> {
         if after.saturating_add(1) < self.first || after > self.last() {
-            return Err(Past);
+            return Err(Beyond);
         }
         let from = (after + 1 - self.first) as usize;
         let count = (until.min(self.last()).saturating_sub(after) as usize).min(most);
@@ -81,9 +81,9 @@ mod tests {
         assert_eq!(numbers(ring.read(3, 9, 1).unwrap()), [4]);
         assert_eq!(numbers(ring.read(3, 4, 9).unwrap()), [4]);
         assert_eq!(numbers(ring.read(5, 9, 9).unwrap()), [] as [u64; 0]);
-        assert_eq!(ring.read(1, 9, 9), Err(Past), "2 is gone");
-        assert_eq!(ring.read(6, 9, 9), Err(Past), "6 never was");
-        assert_eq!(ring.read(u64::MAX, 9, 9), Err(Past));
+        assert_eq!(ring.read(1, 9, 9), Err(Beyond), "2 is gone");
+        assert_eq!(ring.read(6, 9, 9), Err(Beyond), "6 never was");
+        assert_eq!(ring.read(u64::MAX, 9, 9), Err(Beyond));
     }
 
     #[test]

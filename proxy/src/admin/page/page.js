@@ -103,8 +103,12 @@ const why = (data) => {
   return WHY[waits] ?? "";
 };
 
+/** A dead letter that was let go. */
+const isDropped = (data) => data.state === "dead-letter" && data.open === false;
+
 /** What happened, in a sentence whose subject is the eventId before it. */
 function sentence(data) {
+  if (isDropped(data)) return ["dropped by an operator"];
   const by = data.replacedBy ?? data.withdrawnBy;
   switch (data.state) {
     case "held":
@@ -188,7 +192,7 @@ const on = {
       if (!rows.has(`${data.id}@${data.revision}`)) tell(data, ts);
       return;
     }
-    tell(data, ts, type === "occurrence.resolved" ? "settled by an operator" : undefined);
+    tell(data, ts, type === "occurrence.resolved" && !isDropped(data) ? "settled by an operator" : undefined);
     if (repeated) return;
     if (DISPLACED.has(data.state)) {
       const subject = subjectOf({ ...before, ...data });
@@ -412,7 +416,7 @@ async function settle(button, data, word, text) {
   const note = $("needs-said");
   note.className = answer?.ok ? "note" : "note bad";
   if (answer?.ok) {
-    note.textContent = `${data.eventId}: ${text.toLowerCase()}. It is ${TAGS[told.state]?.[0] ?? told.state} now.`;
+    note.textContent = word === "drop" ? `${data.eventId} is dropped.` : `${data.eventId} is ${TAGS[told.state]?.[0] ?? told.state} now.`;
     // The row goes with the stream; whoever uses the keyboard goes on from the heading.
     if (button.isConnected && document.activeElement === document.body) $("held-scroll").focus();
   } else if (answer?.status === 401) askForToken();
@@ -467,7 +471,7 @@ function drawLine() {
       mark: [data.state, remark, by && named(by.id), data.waits].join("|"),
       make: () => h("li", { class: displaced ? "is-displaced" : "" },
         h("time", ts ? { datetime: ts } : {}, ts ? clock(ts) : "meanwhile"),
-        tag(data.state),
+        tag(isDropped(data) ? "dropped" : data.state),
         h("p", { class: displaced ? "says displaced" : "says" },
           displaced ? h("del", { class: "was" }, mono(data.eventId)) : mono(data.eventId), " ", ...sentence(data),
           remark ? ` (${remark})` : "")),
@@ -483,7 +487,7 @@ function drawProducers() {
     mark: JSON.stringify([status, rates.length]),
     make: () => {
       const pair = (dt, dd) => h("div", {}, h("dt", {}, dt), h("dd", {}, dd));
-      const state = !status.served ? ["not served", "gone"] : status.session ? ["session", "good"] : status.session === false ? ["no host", "warn"] : ["does not answer", "bad"];
+      const state = !status.served ? ["not served", "gone"] : status.session ? ["connected", "good"] : status.session === false ? ["no host", "warn"] : ["does not answer", "bad"];
       return h("li", {},
         h("div", { class: "head" }, h("h3", {}, name), h("span", { class: `tag ${state[1]}` }, state[0])),
         status.peer ? h("p", { class: "note" }, "host ", h("span", { class: "id" }, status.peer)) : "",

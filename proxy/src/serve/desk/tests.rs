@@ -14,7 +14,7 @@ fn damaged() -> OpenFault {
 }
 
 impl Records for Fake {
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
+    fn one(&self, producer: &str, number: u64, _: Vec<Past>) -> Result<Option<Value>, OpenFault> {
         match number {
             13 => Err(damaged()),
             4 => Ok(Some(json!({ "revision": 5 }))),
