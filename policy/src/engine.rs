@@ -32,6 +32,7 @@ mod release;
 mod render;
 mod replace;
 mod ruled;
+mod seen;
 mod session;
 mod settle;
 mod shelf;
@@ -60,6 +61,7 @@ pub use out::ANSWER_MS;
 pub use output::{Answer, Fate, Outcome, Output, Seq};
 pub use recovery::Recovery;
 pub use render::MAX_RENDERS;
+pub use seen::{Belongs, Seen, Waits};
 pub use session::MAX_RUNNING;
 pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS, RETRY_AFTER_MOST_MS};
 
@@ -164,6 +166,10 @@ pub struct Engine {
     stepped: bool,
     /// The number that this input gave to an occurrence; 0: none.
     admitting: u64,
+    /// The occurrence that this input's operator speaks of; 0: none.
+    resolving: u64,
+    /// What this input says of occurrences, while somebody wants to know.
+    seen: Option<Vec<Seen>>,
     /// What this input changed of what must outlive the process.
     changes: Vec<Change>,
     touched_works: Vec<WorkKey>,
@@ -220,6 +226,8 @@ impl Engine {
             seq: 0,
             stepped: false,
             admitting: 0,
+            resolving: 0,
+            seen: None,
             changes: Vec::new(),
             touched_works: Vec::new(),
             touched_subjects: Vec::new(),
@@ -235,6 +243,9 @@ impl Engine {
         self.now = Now { mono_ms: now.mono_ms.max(self.now.mono_ms), wall_ms: now.wall_ms };
         self.stepped = false;
         self.admitting = 0;
+        self.resolving = 0;
+        // What nobody took is nobody's.
+        self.seen.as_mut().map(Vec::clear);
         self.on_time();
         match input {
             Input::Began(host) => self.on_began(host),

@@ -15,6 +15,8 @@
 //! | `GET /v1/occurrences/{eventId}[?producer=N]` | 200, 404, or 409 with the producers that have it |
 //! | `GET /v1/work[?producer=N][&after=ID][&limit=K]` | 200, an array; `Link: <…>; rel="next"` where there is more |
 //! | `POST /v1/producers/{name}/flush` | 204, 404 |
+//! | `GET /v1/stream` | 101: the event stream, a WebSocket |
+//! | `GET /` | the live page |
 //! | `POST /v1/work/{producer}/{n}/resolve` | 200; 404; 409 nothing to settle; 412 another revision |
 //!
 //! Every error is `{"error": …, "hint": …}`. 503 also where the answer did not come in time.
@@ -23,10 +25,12 @@ mod connection;
 pub mod desk;
 mod gate;
 mod listener;
+mod page;
 mod path;
 mod reply;
 mod router;
 mod socket;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod tls;

@@ -45,6 +45,7 @@ use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
 use crate::journal::{Ledger, OpenFault};
 use crate::keyring::Keyring;
+use crate::stream::Tap;
 use crate::telemetry::board::Reading;
 use crate::telemetry::seat::Seat;
 use crate::transport::Connection;
@@ -62,6 +63,8 @@ pub struct Ground {
     pub keyring: Keyring,
     /// Where it says what it does; `None`: nobody wants to know.
     pub seat: Option<Seat>,
+    /// Where it is left what its journal says, for those who watch.
+    pub tap: Option<Tap>,
 }
 
 /// Where hosts come from.
@@ -123,9 +126,9 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, common, keyring, seat } = ground;
+        let Ground { ledger, common, keyring, seat, tap } = ground;
         let settings = settings::settings(&producer, common.max_dead_letters);
-        let core = Core::open(settings, ledger, random())?;
+        let core = Core::open(settings, ledger, tap, random())?;
         let load = core.engine.load();
         if load.held > 0 {
             tracing::info!(producer = %producer.name, held = load.held, "work of an earlier run is held");
@@ -449,6 +452,7 @@ impl Binding {
                     names: self.session.as_ref().map(|s| s.peer_names.clone()).unwrap_or_default(),
                     load: self.core.engine.load(),
                     store: self.core.store(),
+                    tally: self.tally_so_far(),
                     observed: self.shadow().map(Shadow::observed),
                 });
             }
@@ -459,6 +463,17 @@ impl Binding {
 /// What a WebSocket is told when the program ends, or its producer is served no more.
 fn going_away() -> Close {
     Close::new(Close::AWAY, "the sidecar is going away")
+}
+
+impl Binding {
+    /// What its sessions did, the one that goes on included.
+    fn tally_so_far(&self) -> Tally {
+        let mut tally = self.tally;
+        if let Some(session) = &self.session {
+            tally += *session.exchange.tally();
+        }
+        tally
+    }
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

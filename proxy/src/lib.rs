@@ -27,6 +27,7 @@ pub mod keyring;
 pub mod outbox;
 pub mod serve;
 pub mod state;
+pub mod stream;
 pub mod telemetry;
 pub mod token;
 pub mod transport;

@@ -6,6 +6,7 @@ mod doors;
 mod house;
 mod left;
 mod operator;
+mod pulse;
 mod reload;
 mod signals;
 mod watch;
@@ -31,6 +32,7 @@ use crate::journal::account::oldest_held;
 use crate::journal::{Bounds, Journal, OpenFault};
 use crate::keyring::Keyring;
 use crate::state::{self, Held};
+use crate::stream::Hub;
 use crate::telemetry::{self, Telemetry};
 
 /// Serves every producer of a configuration until SIGTERM or SIGINT; the exit code of contract 1. What the
@@ -68,8 +70,12 @@ pub fn wrap(options: WrapOptions) -> ExitCode {
         Ok(journal) => {
             let telemetry =
                 telemetry::of(&options.config, &journal.gauge(), &|name| std::env::var(name).ok());
-            let code =
-                on_runtime(wrapped::serve(options.config, slot.path().to_owned(), journal, telemetry.clone()));
+            let code = on_runtime(wrapped::serve(
+                options.config,
+                slot.path().to_owned(),
+                journal,
+                telemetry.clone(),
+            ));
             telemetry.finish();
             code
         }
@@ -114,7 +120,16 @@ async fn serve(
     };
     // Before anything is served: what changes from now on is a change.
     let watch = Watch::begin(&path, &config, &keyring);
-    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone(), telemetry.clone()));
+    let desk = Rc::new(FrontDesk::new(
+        journal.clone(),
+        config.state_dir.clone(),
+        keyring.clone(),
+        telemetry.clone(),
+    ));
+    let hub = config.admin.is_some().then(|| Hub::new(&config.state_dir));
+    if let Some(hub) = &hub {
+        desk.watch(hub.clone());
+    }
     let mut house = House::new(journal, telemetry, Rc::clone(&desk), &config, keyring.clone());
     desk.describe(&config);
     let doors = match OperatorDoors::open(&config, &keyring, &desk).await {
@@ -135,5 +150,14 @@ async fn serve(
     let served = config.producers.iter().map(|producer| producer.name.clone()).collect();
     left::tell(config.state_dir.clone(), served);
     desk.open();
-    Attendance { house, desk, doors, keyring, watch, path, current: config }.until_empty(signals).await
+    let pulse = hub.clone().map(|hub| tokio::task::spawn_local(pulse::beat(Rc::clone(&desk), hub)));
+    let attendance = Attendance { house, desk, doors, keyring, watch, path, current: config };
+    let code = attendance.until_empty(signals).await;
+    if let Some(pulse) = pulse {
+        pulse.abort();
+    }
+    if let Some(hub) = hub {
+        hub.end().await;
+    }
+    code
 }

@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream, duplex,
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+    DuplexStream, duplex,
 };
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -204,7 +205,12 @@ async fn hear_lines(mut read: impl AsyncRead + Unpin, mut heard: DuplexStream, i
     }
 }
 
-async fn say_lines(said: DuplexStream, mut write: impl AsyncWrite + Unpin, is_client: bool, mut chance: Chance) {
+async fn say_lines(
+    said: DuplexStream,
+    mut write: impl AsyncWrite + Unpin,
+    is_client: bool,
+    mut chance: Chance,
+) {
     let mut said = BufReader::new(said);
     let mut line = Vec::new();
     while said.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {

@@ -31,6 +31,7 @@ pub struct World {
     frayed: Option<Chance>,
     port: Port,
     producer_port: Port,
+    admin: Option<Port>,
     listener: Option<TcpListener>,
     tables: Vec<(String, String)>,
     keys: String,
@@ -60,6 +61,7 @@ impl World {
             frayed: None,
             port: Port::free(),
             producer_port: Port::free(),
+            admin: None,
             listener: None,
             tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
             keys: String::new(),
@@ -146,6 +148,20 @@ impl World {
     pub fn top(mut self, lines: &str) -> Self {
         lines.clone_into(&mut self.top);
         self
+    }
+
+    /// With an admin listener on a port of its own, and these lines in its table.
+    #[must_use]
+    pub fn watched(mut self, lines: &str) -> Self {
+        let port = Port::free();
+        let _ = write!(self.top, "\n[admin]\nlisten = \"127.0.0.1:{}\"\n{lines}\n", port.number);
+        self.admin = Some(port);
+        self
+    }
+
+    /// The port of the admin listener.
+    pub fn admin_port(&self) -> u16 {
+        self.admin.as_ref().expect("a world that is watched").number
     }
 
     /// Another state directory than `state`, relative to the folder.

@@ -26,7 +26,10 @@ async fn this_is_websocket_on_both_sides() {
         assert!(text.to_ascii_lowercase().contains("\r\nsec-websocket-version: 13\r\n"), "{text}");
         let text = String::from_utf8_lossy(&server).into_owned();
         assert!(text.starts_with("HTTP/1.1 101 "), "{text}");
-        assert!(!text.to_ascii_lowercase().contains("sec-websocket-extensions"), "an extension is used: {text}");
+        assert!(
+            !text.to_ascii_lowercase().contains("sec-websocket-extensions"),
+            "an extension is used: {text}"
+        );
     }
     // A final text frame, masked: what a line would be cannot be read.
     let said = here.said();

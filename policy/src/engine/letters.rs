@@ -119,6 +119,7 @@ impl Engine {
         let event_id = Some(work.event_id());
         let row = WorkRow { fate: fate.clone(), revision, event_id, ..row(work, subject) };
         self.changes.push(Change::Put { table: Table::Work, id: work.number, row: row.encode() });
+        self.see_left(work, fate, true);
         self.letters.restore(work.number, revision, dead, true);
         while self.letters.full.len() > self.settings.max_dead_letters {
             let Some(oldest) = self.letters.full.pop_front() else { return };
@@ -127,6 +128,7 @@ impl Engine {
     }
 
     pub(super) fn on_resolve(&mut self, resolve: &Resolve) {
+        self.resolving = resolve.number;
         let live = self.works.iter().find(|(_, work)| work.number == resolve.number).map(|(key, _)| key);
         let result = match live {
             Some(key) => self.resolve_live(key, resolve),
@@ -199,13 +201,15 @@ impl Engine {
             let subject = row.subject.and_then(|number| self.subjects.numbered(number));
             self.set_history(subject, History::Some);
         }
-        self.forget_letter(resolve.number, row, &fate);
+        self.forget_letter(resolve, row, &fate);
         Ok(fate)
     }
 
     /// A letter is settled: nothing of it stays but its receipt.
-    fn forget_letter(&mut self, number: u64, row: &WorkRow, fate: &Fate) {
+    fn forget_letter(&mut self, resolve: &Resolve, row: &WorkRow, fate: &Fate) {
+        let number = resolve.number;
         self.step();
+        self.see_settled(number, row, resolve.text.as_ref(), fate);
         for table in [Table::Work, Table::Content] {
             self.changes.push(Change::Delete { table, id: number });
         }
@@ -222,7 +226,7 @@ impl Engine {
         let mut work = recovery::work(resolve.number, row, role, event, &self.key);
         if work.expires_ms.is_some_and(|at| at <= self.now.wall_ms) {
             self.letters.remove(resolve.number);
-            self.forget_letter(resolve.number, row, &Fate::Expired);
+            self.forget_letter(resolve, row, &Fate::Expired);
             return Ok(Fate::Expired);
         }
         if work.outcome.is_some() {
@@ -260,7 +264,7 @@ impl Engine {
         if let Some((key, other)) = unread.filter(|(_, other)| displaces(other)) {
             if other.arrived > work.arrived {
                 self.admitting = other.number;
-                self.forget_letter(resolve.number, row, &Fate::Replaced);
+                self.forget_letter(resolve, row, &Fate::Replaced);
                 return Ok(Fate::Replaced);
             }
             // An operator had that one sent anew before: this one came after it.

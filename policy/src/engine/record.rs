@@ -80,6 +80,7 @@ impl Engine {
 
     /// Writes what an occurrence was answered.
     pub(super) fn keep_receipt(&mut self, admitted: Admitted<'_>, host: Option<bytes::Bytes>, fate: Fate) {
+        self.see_done(&admitted, &fate, host.is_some());
         let Admitted { number, event, digest, admitted_ms, outcome, prior } = admitted;
         let Some(event_id) = identity(event) else { return };
         let receipt =
@@ -93,6 +94,7 @@ impl Engine {
             return;
         }
         self.step();
+        self.see_left(work, fate, false);
         for table in [Table::Work, Table::Content] {
             self.changes.push(Change::Delete { table, id: work.number });
         }
@@ -105,11 +107,16 @@ impl Engine {
         if !self.receipts.keeps(number) || receipt.event_id.is_empty() {
             return;
         }
-        let displaced = matches!(fate, Fate::Replaced | Fate::Withdrawn);
-        receipt.by = if displaced && self.admitting != number { self.admitting } else { 0 };
+        receipt.by = self.displaced_by(number, fate);
         receipt.fate = fate.clone();
         receipt.revision = revision + 1;
         self.changes.push(Change::Put { table: Table::Receipt, id: number, row: receipt.encode() });
+    }
+
+    /// The occurrence that puts an end to this one by taking its place or withdrawing it; 0: none does.
+    pub(super) fn displaced_by(&self, number: u64, fate: &Fate) -> u64 {
+        let displaced = matches!(fate, Fate::Replaced | Fate::Withdrawn);
+        if displaced && self.admitting != number { self.admitting } else { 0 }
     }
 
     /// The rows of all that it holds, written anew: what its steps made of the journal is this, once all of them
@@ -152,8 +159,9 @@ impl Engine {
             let subject = work.subject;
             let Some(work) = self.works.get(key) else { continue };
             let subject = subject.and_then(|id| self.subjects.get(id)).map(|subject| subject.number);
-            let row = row(work, subject).encode();
-            self.changes.push(Change::Put { table: Table::Work, id: work.number, row });
+            let (id, row) = (work.number, row(work, subject).encode());
+            self.changes.push(Change::Put { table: Table::Work, id, row });
+            self.see_held(key, subject);
         }
         for id in std::mem::take(&mut self.touched_subjects) {
             let used = self.subjects.used(seq);

@@ -152,7 +152,9 @@ impl Engine {
         // Nothing is handed over before the next input: how late it is by now is not known here.
         self.store = StoreState::Gone;
         self.durable(durable);
-        (self.stepped, self.admitting) = (false, 0);
+        (self.stepped, self.admitting, self.resolving) = (false, 0, 0);
+        // What was seen of steps that are not on disk never was.
+        self.seen.as_mut().map(Vec::clear);
         for key in self.throughs.values() {
             let through = self.works.get_mut(*key).and_then(|work| work.through.take());
             for ticket in through.map_or_else(Vec::new, |through| through.tickets) {

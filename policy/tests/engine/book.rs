@@ -81,7 +81,9 @@ impl Book {
 
     /// The engine that these rows are of.
     pub(crate) fn engine(&self, settings: Settings, wall_ms: i64) -> Engine {
-        Engine::recover(settings, wall_ms, self.recovery()).unwrap()
+        let mut engine = Engine::recover(settings, wall_ms, self.recovery()).unwrap();
+        engine.observe(true);
+        engine
     }
 
     /// What an engine holds is what is written down. `is_relic`: work that was read back and not written since;

@@ -11,3 +11,4 @@ mod promises;
 mod say;
 mod simulation;
 mod telling;
+mod watch;

@@ -36,7 +36,7 @@ pub const PARTING: Duration = Duration::from_secs(30);
 /// Serves one connection to its end, which comes: after [`LIFE`] and [`PARTING`] whoever it is and
 /// whatever it reads.
 pub(super) async fn serve<D: Desk>(
-    stream: impl AsyncRead + AsyncWrite + Unpin + 'static,
+    stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
     gate: Rc<Gate>,
     desk: Rc<D>,
 ) {
@@ -50,7 +50,8 @@ pub(super) async fn serve<D: Desk>(
         .max_header_size(HEADER_BYTES)
         .max_buf_size(2 * HEADER_BYTES)
         .max_headers(HEADERS)
-        .serve_connection(TokioIo::new(stream), service);
+        .serve_connection(TokioIo::new(stream), service)
+        .with_upgrades();
     let mut connection = pin!(connection);
     let ended = if let Ok(ended) = tokio::time::timeout(LIFE, connection.as_mut()).await {
         ended

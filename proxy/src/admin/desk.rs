@@ -9,6 +9,7 @@ pub use mcpl_policy::engine::Word;
 
 use crate::config::Shown;
 use crate::exchange::Outcomes;
+use crate::stream::Hub;
 
 /// Where the admin routes get what they tell, and where they leave what they are asked to do.
 ///
@@ -33,6 +34,10 @@ pub trait Desk: 'static {
     ) -> impl Future<Output = Result<Value, Trouble>>;
     /// The accounts of what is held, deferred, in doubt or dead.
     fn work(&self, portion: Portion) -> impl Future<Output = Result<Listed, Trouble>>;
+    /// The event stream, where there is one.
+    fn stream(&self) -> Option<Hub> {
+        None
+    }
     /// Releases what a producer's binding holds (contract 7.1).
     fn flush(&self, producer: String) -> impl Future<Output = Result<(), Trouble>>;
     /// Takes an operator's word; the account after it. The change is on disk when this is told.
@@ -168,9 +173,35 @@ pub struct BindingView {
     pub dead: u64,
     /// The journal: `good`, `short` or `gone`.
     pub store: &'static str,
+    /// What its sessions did since the program started.
+    pub counts: CountsView,
     /// What it would have done, in observe mode (contract 13.4).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<ObservedView>,
+}
+
+/// What the sessions of a binding did since the program started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CountsView {
+    /// Messages that went through in their own bytes.
+    pub passed: u64,
+    /// Occurrences that were accepted, coalesced or stored.
+    pub accepted: u64,
+    /// Those that the host took.
+    pub delivered: u64,
+    /// Those that a newer one or a withdrawal kept from it.
+    pub folded: u64,
+    /// Events refused, by the sidecar or by the host.
+    pub refused: u64,
+    /// Of those, the ones over a rate.
+    pub limited: u64,
+    /// Forwards tried again.
+    pub retried: u64,
+    /// Accepted work that the host refused for good.
+    pub dead: u64,
+    /// Accepted work that expired.
+    pub expired: u64,
 }
 
 /// What a binding in observe mode would have done since the program started, and would hold now.

@@ -7,7 +7,7 @@ use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode, Version};
 
 use super::reply::{self, Reply};
-use crate::token::{self, Token};
+use crate::token::{Presented, Token, presented};
 
 /// Where a request came in.
 #[derive(Debug)]
@@ -118,15 +118,11 @@ fn same_origin(headers: &HeaderMap, called: Option<&Authority>) -> bool {
 }
 
 async fn asked(token: &Token, headers: &HeaderMap) -> Option<Reply> {
-    let mut values = headers.get_all(header::AUTHORIZATION).iter();
-    let given = match (values.next(), values.next()) {
-        (Some(value), None) => token::bearer(value),
-        _ => None,
-    };
-    let Some(given) = given else {
+    // No query: it would be in somebody's history.
+    let Presented::Token(given) = presented(headers, None) else {
         return Some(unauthorized("this needs the token", HeaderValue::from_static("Bearer")));
     };
-    match token.is(given).await {
+    match token.is(given.bytes()).await {
         Ok(true) => None,
         Ok(false) => Some(unauthorized(
             "that is not the token",
@@ -144,7 +140,8 @@ async fn asked(token: &Token, headers: &HeaderMap) -> Option<Reply> {
 }
 
 fn unauthorized(error: &str, challenge: HeaderValue) -> Reply {
-    let hint = "send Authorization: Bearer TOKEN, with what is in the file of admin.token_file";
+    let hint = "send Authorization: Bearer TOKEN, with what is in the file of admin.token_file; a WebSocket may \
+                offer the subprotocols mcpl and mcpl.bearer.BASE64URL(TOKEN) instead";
     let mut reply = reply::error(StatusCode::UNAUTHORIZED, error, hint);
     reply::headed(&mut reply, header::WWW_AUTHENTICATE, challenge);
     reply

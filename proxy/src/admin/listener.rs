@@ -75,9 +75,9 @@ enum Visitor {
     Tls(TcpStream, Rc<Tls>),
 }
 
-trait Stream: AsyncRead + AsyncWrite + Unpin {}
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin> Stream for T {}
+impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 impl Door {
     async fn accept(&self) -> io::Result<Visitor> {

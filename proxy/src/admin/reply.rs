@@ -37,6 +37,11 @@ pub(super) fn text(kind: &'static str, text: String) -> Reply {
     reply
 }
 
+/// A text of ours; its kind is the caller's to say.
+pub(super) fn fixed(text: &'static str) -> Reply {
+    with(StatusCode::OK, Bytes::from_static(text.as_bytes()))
+}
+
 /// 204.
 pub(super) fn done() -> Reply {
     with(StatusCode::NO_CONTENT, Bytes::new())

@@ -13,8 +13,10 @@ use tokio::time::timeout;
 use super::connection::{ANSWER_WITHIN, BODY_BYTES, BODY_WITHIN};
 use super::desk::{Desk, Portion, Settlement, Trouble, Word};
 use super::gate::Gate;
+use super::page;
 use super::path::{self, Query};
 use super::reply::{self, Reply};
+use super::stream;
 use crate::telemetry;
 
 /// Accounts in one answer of `GET /v1/work` at most.
@@ -34,6 +36,8 @@ enum Route {
     Work,
     Flush(String),
     Resolve(String, u64),
+    Stream,
+    Page(page::File),
 }
 
 impl Route {
@@ -49,6 +53,8 @@ impl Route {
             ["v1", "occurrences", event_id] => Self::Occurrence(event_id.to_owned()),
             ["v1", "work"] => Self::Work,
             ["v1", "work", producer, number, "resolve"] => Self::Resolve(producer.to_owned(), count(number)?),
+            ["v1", "stream"] => Self::Stream,
+            [file] => Self::Page(page::File::at(file)?),
             _ => return None,
         })
     }
@@ -57,6 +63,7 @@ impl Route {
     fn allow(&self) -> &'static str {
         match self {
             Self::Flush(_) | Self::Resolve(..) => "POST",
+            Self::Stream => "GET",
             _ => "GET, HEAD",
         }
     }
@@ -65,9 +72,10 @@ impl Route {
         self.allow().split(", ").any(|allowed| allowed == method.as_str())
     }
 
-    /// It says nothing of what is served, and those who watch over the program have no token.
+    /// It says nothing of what is served, and those who watch over the program have no token; nor has a browser
+    /// before it has the page.
     fn is_open(&self) -> bool {
-        matches!(self, Self::Live | Self::Ready)
+        matches!(self, Self::Live | Self::Ready | Self::Page(_))
     }
 
     fn queries(&self) -> &'static [&'static str] {
@@ -103,7 +111,7 @@ pub(super) async fn answer<D: Desk>(request: Request<Incoming>, gate: &Gate, des
             Some(_) => reply::error(
                 StatusCode::NOT_FOUND,
                 "there is nothing at this path",
-                "there are /live, /ready, /metrics, /v1/producers, /v1/reloads, /v1/occurrences/{eventId} and /v1/work",
+                "there are /, /live, /ready, /metrics, /v1/producers, /v1/reloads, /v1/occurrences/{eventId}, /v1/work and /v1/stream",
             ),
         };
     };
@@ -117,6 +125,7 @@ pub(super) async fn answer<D: Desk>(request: Request<Incoming>, gate: &Gate, des
         return reply;
     }
     match Query::read(request.uri().query(), route.queries()) {
+        Ok(_) if matches!(route, Route::Stream) => stream::answer(request, desk.stream()),
         Ok(query) => tell(route, &query, request.into_body(), desk).await.unwrap_or_else(|reply| reply),
         Err(why) => bad(&why),
     }
@@ -140,6 +149,9 @@ async fn tell<D: Desk>(route: Route, query: &Query, body: Incoming, desk: &D) ->
             },
             |text| reply::text(telemetry::TEXT, text),
         ),
+        Route::Page(file) => file.reply(),
+        // It takes the whole request.
+        Route::Stream => return Err(bad("this is a WebSocket")),
         Route::Producers => reply::json(ok, &within(async { Ok(desk.producers().await) }).await?),
         Route::Reloads => reply::json(ok, &desk.reloads()),
         Route::Occurrence(event_id) => reply::json(ok, &within(desk.occurrence(event_id, producer)).await?),

@@ -14,6 +14,7 @@ use tokio::time::Sleep;
 
 use super::clock::Clock;
 use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
+use crate::stream::Tap;
 
 /// An operator's words that may wait at once for a binding; past it one is told to ask again.
 pub const MAX_ASKED: usize = 64;
@@ -43,6 +44,8 @@ pub(super) struct Core {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
     ledger: Ledger,
+    /// Where it is left what steps say, while somebody may want to know.
+    tap: Option<Tap>,
     /// The newest step that is on disk.
     pub(super) durable: Seq,
     /// A commit failed: what the engine holds counts no more, until it is as the journal says.
@@ -62,16 +65,24 @@ pub(super) struct Core {
 
 impl Core {
     /// The binding of a ledger as its rows say.
-    pub(super) fn open(settings: Settings, mut ledger: Ledger, seed: u64) -> Result<Self, OpenFault> {
+    pub(super) fn open(
+        settings: Settings,
+        mut ledger: Ledger,
+        tap: Option<Tap>,
+        seed: u64,
+    ) -> Result<Self, OpenFault> {
         let mut recovery = Recovery::new(seed);
         ledger.load(&mut |table, id, row| recovery.take(table, id, row))?;
         let wall_ms = Clock::start(0).now().wall_ms;
-        let engine = Engine::recover(settings, wall_ms, recovery).map_err(|spoilt| ledger.spoilt(&spoilt))?;
+        let engine = Engine::recover(settings, wall_ms, recovery);
+        let mut engine = engine.map_err(|spoilt| ledger.spoilt(&spoilt))?;
+        engine.observe(tap.is_some());
         let clock = Clock::start(engine.clock_ms());
         Ok(Self {
             engine,
             clock,
             ledger,
+            tap,
             durable: 0,
             lost: false,
             store: StoreState::Good,
@@ -87,9 +98,13 @@ impl Core {
     /// A step is to get to disk. While the journal takes nothing there is no use in it: the engine will be as
     /// the journal says.
     pub(super) fn commit(&mut self, step: Step) {
-        if !self.lost {
-            self.ledger.submit(step);
+        if self.lost {
+            return;
         }
+        if let Some(tap) = &mut self.tap {
+            tap.note(step.seq, self.clock.now(), self.engine.take_seen());
+        }
+        self.ledger.submit(step);
     }
 
     /// Asks for a receipt, which comes as [`News::Receipt`].
@@ -139,6 +154,9 @@ impl Core {
             match report {
                 Report::Durable(seq) => {
                     self.durable = self.durable.max(seq);
+                    if let Some(tap) = &mut self.tap {
+                        tap.durable(self.durable);
+                    }
                     self.engine.durable(self.durable);
                     self.answer_operators();
                     return Poll::Ready(News::Durable);
@@ -156,6 +174,9 @@ impl Core {
                     );
                     // What they asked for did not come to be: they are told that nobody answers.
                     self.done.clear();
+                    if let Some(tap) = &mut self.tap {
+                        tap.lost();
+                    }
                     // What was asked for is not answered any more.
                     self.unread.extend(self.reads.drain().map(|(_, ticket)| ticket));
                     self.asked.clear();

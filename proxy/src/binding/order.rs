@@ -6,7 +6,7 @@ use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word};
 use tokio::sync::oneshot;
 
 use crate::config;
-use crate::exchange::Observed;
+use crate::exchange::{Observed, Tally};
 
 /// What a binding is told.
 #[derive(Debug)]
@@ -84,6 +84,8 @@ pub struct Status {
     pub load: Load,
     /// What the journal can take.
     pub store: StoreState,
+    /// What its sessions did since the program started.
+    pub tally: Tally,
     /// What it would have done, in observe mode (contract 13.4).
     pub observed: Option<Observed>,
 }

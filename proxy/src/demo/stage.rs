@@ -97,7 +97,7 @@ pub(super) async fn with(act: &Act) -> Result<Played, Mishap> {
         return Err(io::Error::other("its settings name no producer").into());
     };
     let ledger = Journal::memory().ledger(&producer.name)?;
-    let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None };
+    let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None, tap: None };
     let sidecar = tokio::task::spawn_local(Binding::open(producer, entrance, heard, ground)?.serve());
     let (stream, _) = listener.accept().await?;
     let mut played = play(act, host, stream).await?;

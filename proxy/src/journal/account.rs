@@ -3,13 +3,14 @@
 mod batch;
 mod books;
 mod clock;
+mod past;
 
 use std::borrow::Cow;
 
 use bytes::Bytes;
 use mcpl_codec::refusal::Refusal as CodecRefusal;
 use mcpl_codec::{Event, Lane, raw};
-use mcpl_policy::engine::{Outcome, Word};
+use mcpl_policy::engine::{Belongs, Outcome, Waits, Word};
 use mcpl_policy::fate::Fate;
 use mcpl_policy::journal::{BatchRow, ReceiptRow, WorkRow};
 use serde::Serialize;
@@ -20,6 +21,8 @@ pub use self::batch::Batch;
 pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
 pub use self::clock::Clock;
 pub(crate) use self::clock::rfc3339;
+pub use self::past::Past;
+pub(crate) use self::past::says;
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -64,6 +67,12 @@ pub struct Account {
     /// The key of its subject, where it has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// The number of its subject among those of its producer, where it has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<u64>,
+    /// What it waits for, while it does: [`Waits::as_str`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub waits: Option<&'static str>,
     /// When it was accepted, RFC 3339; time in which the sidecar did not run is not counted, so that it may be shown
     /// later than it was.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -101,6 +110,12 @@ pub struct Account {
     /// What is kept of those notices, oldest first. Only if it was asked for ([`Account::show_notices`]).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub notices: Option<Vec<Box<RawValue>>>,
+    /// How it stands, in a sentence. Only if it was asked for ([`Account::tell`]).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub says: Option<String>,
+    /// What happened to it, oldest first. Only if it was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Vec<Past>>,
     /// What its notices are known by.
     #[serde(skip)]
     pub(super) batch_row: Option<BatchRow>,
@@ -190,12 +205,14 @@ pub struct Rows {
     pub by: Option<String>,
     /// How many notices are kept of it, where it is a pending batch.
     pub kept: usize,
+    /// Everything that came up to this one has a reason to go, as the row about all of them says.
+    pub due: u64,
 }
 
 impl Account {
     /// The account that these rows give of an occurrence; `None`: they say nothing of it.
     pub fn of(producer: &str, number: u64, rows: Rows, clock: Option<&Clock>) -> Option<Self> {
-        let Rows { work, text, receipt, by, kept } = rows;
+        let Rows { work, text, receipt, by, kept, due } = rows;
         let told = match (&work, &receipt) {
             (Some(work), _) => Told::by_work(work),
             (None, Some(receipt)) => Told::by_receipt(receipt),
@@ -230,6 +247,11 @@ impl Account {
             lane: work.as_ref().map(|work| work.lane.method()),
             scope: event.as_ref().and_then(scope),
             key: event.as_ref().and_then(key),
+            subject: work.as_ref().and_then(|work| work.subject),
+            waits: work
+                .as_ref()
+                .and_then(|work| Waits::of(&work.fate, work.due || work.arrived <= due))
+                .map(Waits::as_str),
             admitted: clock.and_then(|clock| clock.told(told.admitted_ms)),
             attempts: live.map(|work| work.attempts).filter(|attempts| *attempts > 0),
             not_before: live.zip(clock).and_then(|(work, clock)| clock.ahead(work.not_before_ms)),
@@ -248,6 +270,8 @@ impl Account {
             event: None,
             batch: batch_row.as_ref().map(|row| Batch::of(row, kept)),
             notices: None,
+            says: None,
+            history: None,
             batch_row,
             number,
             fate: told.fate.clone(),
@@ -287,7 +311,7 @@ impl Account {
 }
 
 impl Refusal {
-    fn of(refusal: &CodecRefusal) -> Self {
+    pub(crate) fn of(refusal: &CodecRefusal) -> Self {
         let CodecRefusal { kind, retryable, retry_after_ms, limit_bytes } = refusal;
         Self {
             refusal: kind.as_str().to_owned(),
@@ -337,13 +361,16 @@ fn identity(event: &Event) -> Option<String> {
 }
 
 fn scope(event: &Event) -> Option<Scope> {
-    let channel = match (event.lane, &event.coalesce) {
-        (Lane::Channel, _) => event.channel.as_deref(),
-        (Lane::Push, Some(Ok(coalesce))) => coalesce.channel.as_deref(),
-        (Lane::Push, _) => None,
-    };
-    let feature_set = || event.feature_set.as_deref().map(|name| Scope::FeatureSet(name.to_owned()));
-    channel.map(|id| Scope::Channel(id.to_owned())).or_else(feature_set)
+    Belongs::of(event).map(Scope::from)
+}
+
+impl From<Belongs> for Scope {
+    fn from(belongs: Belongs) -> Self {
+        match belongs {
+            Belongs::FeatureSet(name) => Self::FeatureSet(name.into()),
+            Belongs::Channel(id) => Self::Channel(id.into()),
+        }
+    }
 }
 
 fn key(event: &Event) -> Option<String> {

@@ -1,6 +1,6 @@
 //! What the admin routes are told of the bindings that are served (contract 10.3).
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,14 +12,16 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin::desk::{
-    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView, Settlement, Trouble,
+    BindingView, CountsView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView, Settlement,
+    Trouble,
 };
 use crate::binding::{Ask, Order, Status};
 use crate::config::Config;
 use crate::exchange::Observed;
-use crate::journal::account::{Account, Books};
+use crate::journal::account::{Account, Books, Past};
 use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
+use crate::stream::Hub;
 use crate::telemetry::Telemetry;
 use crate::telemetry::names::Reload;
 
@@ -40,8 +42,8 @@ const GONE: &str = "gone";
 
 /// What the journal says of occurrences. Reading waits for the disk: it is done on a thread that may.
 pub(super) trait Records: Send + Sync + 'static {
-    /// One of a producer, by its number.
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault>;
+    /// One of a producer, by its number; `past`: what was seen of it.
+    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault>;
     /// What is dead or in doubt and known by this `eventId`, of each of these producers.
     fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault>;
     /// What waits.
@@ -52,9 +54,13 @@ pub(super) trait Records: Send + Sync + 'static {
 pub(super) struct Shelf(PathBuf);
 
 impl Records for Shelf {
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
+    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault> {
         let account = Books::open(&self.0)?.account(producer, number)?;
-        Ok(account.map(|account| account.json()))
+        Ok(account.map(|mut account| {
+            account.tell();
+            account.recall(past);
+            account.json()
+        }))
     }
 
     fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault> {
@@ -84,6 +90,7 @@ pub(super) struct FrontDesk<R = Shelf> {
     keyring: Keyring,
     phase: Cell<Phase>,
     reloads: RefCell<Reloads>,
+    hub: OnceCell<Hub>,
 }
 
 /// How far the program has come.
@@ -111,6 +118,7 @@ impl<R: Records> FrontDesk<R> {
             keyring,
             phase: Cell::new(Phase::Starting),
             reloads: RefCell::default(),
+            hub: OnceCell::new(),
         }
     }
 
@@ -124,6 +132,17 @@ impl<R: Records> FrontDesk<R> {
     pub(super) fn reloaded(&self, outcome: Result<&str, &str>) {
         self.reloads.borrow_mut().count(outcome);
         self.telemetry.reloaded(if outcome.is_ok() { Reload::Applied } else { Reload::Rejected });
+    }
+
+    /// What happens is told there, from now on.
+    pub(super) fn watch(&self, hub: Hub) {
+        // There is one stream a run.
+        let _ = self.hub.set(hub);
+    }
+
+    /// Where what happens is told, if anywhere.
+    pub(super) fn hub(&self) -> Option<&Hub> {
+        self.hub.get()
     }
 
     /// A binding is served.
@@ -184,7 +203,8 @@ impl<R: Records> FrontDesk<R> {
     }
 
     async fn account(&self, producer: String, number: u64) -> Result<Option<Value>, Trouble> {
-        self.read(move |records| records.one(&producer, number)).await
+        let past = self.hub.get().map(|hub| hub.history(&producer, number)).unwrap_or_default();
+        self.read(move |records| records.one(&producer, number, past)).await
     }
 }
 
@@ -279,6 +299,10 @@ impl<R: Records> Desk for FrontDesk<R> {
         self.read(move |records| records.work(portion)).await
     }
 
+    fn stream(&self) -> Option<Hub> {
+        self.hub.get().cloned()
+    }
+
     async fn flush(&self, producer: String) -> Result<(), Trouble> {
         ask(&self.seat_of(&producer)?, Ask::Flush).await
     }
@@ -314,7 +338,7 @@ impl<R: Records> Desk for FrontDesk<R> {
 }
 
 fn view(status: Status) -> BindingView {
-    let Status { session, host, names, load, store, observed } = status;
+    let Status { session, host, names, load, store, tally, observed } = status;
     BindingView {
         session,
         peer: host,
@@ -329,6 +353,17 @@ fn view(status: Status) -> BindingView {
             StoreState::Good => "good",
             StoreState::Short => "short",
             StoreState::Gone => GONE,
+        },
+        counts: CountsView {
+            passed: tally.passed,
+            accepted: tally.outcomes.total() + tally.stored,
+            delivered: tally.delivered,
+            folded: tally.folded,
+            refused: tally.refused,
+            limited: tally.limited,
+            retried: tally.retried,
+            dead: tally.dead,
+            expired: tally.expired,
         },
         observed: observed.as_ref().map(observed_view),
     }

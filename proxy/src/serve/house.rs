@@ -198,7 +198,9 @@ impl House {
     /// What a binding of this name is served on.
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
-        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone(), seat: self.telemetry.seat(name) })
+        let tap = self.desk.hub().map(|hub| hub.tap(name));
+        let (keyring, seat) = (self.keyring.clone(), self.telemetry.seat(name));
+        Ok(Ground { ledger, common: self.common, keyring, seat, tap })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {

@@ -40,7 +40,7 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal, teleme
     let seat = telemetry.seat(&producer.name);
     desk.seat(&producer.name, orders.clone());
     let opened = journal.ledger(&producer.name).and_then(|ledger| {
-        let ground = Ground { ledger, common, keyring, seat };
+        let ground = Ground { ledger, common, keyring, seat, tap: None };
         Binding::open(producer, Entrance::Now(connection), heard, ground)
     });
     let binding = match opened {

@@ -23,6 +23,7 @@ mod utf8;
 mod visit;
 mod writer;
 
+pub(crate) use self::answer::upgrade;
 pub(super) use self::controls::Controls;
 pub(super) use self::reader::MessageReader;
 pub use self::reader::SILENCE;

@@ -47,7 +47,7 @@ impl Bed {
             });
             let ledger = journal.ledger("main").expect("a ledger");
             let common = Common { journal_wait: WAIT, max_dead_letters: 100 };
-            let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None };
+            let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None, tap: None };
             let entrance = Entrance::Many(connections);
             let binding = Binding::open(producer, entrance, heard, ground).expect("a binding");
             Box::pin(binding.serve()).await

@@ -23,6 +23,7 @@ impl World {
         self.say(|| "killed, and started again".to_owned());
         let recovery = self.disk.book.recovery();
         self.engine = Engine::recover(self.settings.clone(), self.wall_ms(), recovery).unwrap();
+        self.engine.observe(true);
         assert!(self.engine.clock_ms() <= self.now_ms);
         self.behind_ms = self.now_ms - self.engine.clock_ms();
         self.disk.state = StoreState::Good;

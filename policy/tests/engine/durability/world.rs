@@ -13,6 +13,7 @@ use super::oracle::{Ends, Moment, Oracle, Seat, Seen, Told};
 use super::wire::{Ask, Gated, Way, Wire};
 use crate::draft::Draft;
 use crate::simulation::chance::Chance;
+use crate::watch::assert_told;
 
 /// When the calendar starts.
 pub(super) const EPOCH_MS: i64 = 1_767_225_600_000;
@@ -73,8 +74,10 @@ impl World {
         settings.max_dead_letters = *chance.of(&[0, 1, 2, 10_000]);
         settings.coalesce.retry_window_ms = *chance.of(&[60_000, 3_600_000, 3_600_000]);
         let prompt = *chance.of(&[0, 20, 60, 95]);
+        let mut engine = Engine::new(settings.clone(), seed);
+        engine.observe(true);
         Self {
-            engine: Engine::new(settings.clone(), seed),
+            engine,
             disk: Disk::new(),
             wire: Wire::default(),
             far: Far::default(),
@@ -170,6 +173,11 @@ impl World {
         });
         assert!(steps.len() <= 1, "one step an input");
         let step = steps.first();
+        let seen = self.engine.take_seen();
+        match step {
+            Some(step) => assert_told(step, &seen),
+            None => assert!(seen.is_empty(), "{seen:?}"),
+        }
         let made = step.map(|step| step.seq);
         if let Some(step) = step {
             self.submit(step, &ended);

@@ -17,6 +17,7 @@ use serde_json::Value;
 use crate::book::Book;
 use crate::draft::Draft;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
+use crate::watch::assert_told;
 
 /// What one event was answered.
 #[derive(Clone, Debug, PartialEq)]
@@ -79,8 +80,10 @@ pub(super) fn settings(change: impl FnOnce(&mut Settings)) -> Settings {
 impl Rig {
     /// No session yet.
     pub(super) fn new(settings: Settings) -> Self {
+        let mut engine = Engine::new(settings.clone(), 7);
+        engine.observe(true);
         Self {
-            engine: Engine::new(settings.clone(), 7),
+            engine,
             settings,
             ahead_ms: 0,
             stalled: None,
@@ -144,6 +147,7 @@ impl Rig {
     }
 
     fn apply(&mut self, step: Step) {
+        assert_told(&step, &self.engine.take_seen());
         if let Some(stalled) = &mut self.stalled {
             stalled.push(step);
         } else {

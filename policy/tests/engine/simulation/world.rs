@@ -13,6 +13,7 @@ use crate::book::Book;
 use crate::draft::Draft;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 use crate::telling::Telling;
+use crate::watch::assert_told;
 
 /// When the calendar starts.
 const EPOCH_MS: i64 = 1_767_225_600_000;
@@ -43,8 +44,10 @@ impl World {
         let tight = chance.percent(25);
         let settings = chance.settings(tight);
         let kind = chance.percent(50);
+        let mut engine = Engine::new(settings.clone(), seed);
+        engine.observe(true);
         Self {
-            engine: Engine::new(settings.clone(), seed),
+            engine,
             book: Book::default(),
             oracle: Oracle::new(settings.clone(), tight),
             chance,
@@ -117,6 +120,7 @@ impl World {
             match output {
                 // What is gated on a step may come before it.
                 Output::Step(step) => {
+                    assert_told(&step, &self.engine.take_seen());
                     self.book.apply(&step);
                     self.engine.durable(step.seq);
                     outputs.insert(0, Output::Step(step));

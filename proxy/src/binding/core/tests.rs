@@ -12,7 +12,7 @@ use crate::journal::{Bounds, Journal, Memory, Pace};
 fn core() -> (Core, Faults) {
     let (store, faults) = Faulty::new(Box::new(Memory::default()));
     let journal = Journal::over(Box::new(store), Bounds::default(), Pace::default()).unwrap();
-    (Core::open(Settings::default(), journal.ledger("x").unwrap(), 7).unwrap(), faults)
+    (Core::open(Settings::default(), journal.ledger("x").unwrap(), None, 7).unwrap(), faults)
 }
 
 fn step(seq: Seq) -> Step {

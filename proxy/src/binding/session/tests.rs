@@ -31,7 +31,7 @@ impl Rig {
     fn new(room: usize) -> Self {
         let (store, faults) = Faulty::new(Box::new(Memory::default()));
         let journal = Journal::over(Box::new(store), Bounds::default(), Pace::default()).unwrap();
-        let mut core = Core::open(Settings::default(), journal.ledger("x").unwrap(), 7).unwrap();
+        let mut core = Core::open(Settings::default(), journal.ledger("x").unwrap(), None, 7).unwrap();
         let exchange = Exchange::new(settings::terms(&crate::config::defaults("x").0), "r");
         let (host, ours) = tokio::io::duplex(1 << 20);
         let host_side = connection(ours);

@@ -27,6 +27,7 @@ fn text(show: &Show, places: &[Place]) -> Result<String, u8> {
         let notices = accounts.notices(&account).map_err(|fault| unreadable(&fault))?;
         account.show_notices(&notices);
     }
+    account.tell();
     if show.json {
         // Names of ours as keys: it can always be written.
         let text = serde_json::to_string(&account).unwrap_or_default();
@@ -59,6 +60,7 @@ fn page(account: &Account, content: bool) -> String {
             coalesce.prior_event_id.as_deref().map_or_else(String::new, |id| format!(", displaced {id}"));
         line(&mut page, "told", Some(format!("{}{prior}", coalesce.outcome)));
     }
+    line(&mut page, "waits for", account.waits.map(ToOwned::to_owned));
     line(&mut page, "tries", account.attempts.map(|tries| tries.to_string()));
     line(&mut page, "not before", account.not_before.clone());
     line(&mut page, "expires", account.expires_at.clone());
@@ -73,6 +75,7 @@ fn page(account: &Account, content: bool) -> String {
     line(&mut page, "decision", Some(format!("{}{reason}", account.decision.state)));
     line(&mut page, "outcome", Some(account.outcome.to_owned()));
     line(&mut page, "revision", Some(account.revision.to_string()));
+    history(&mut page, account);
     if content {
         let event = account.event.as_ref().map_or("not kept any more", |event| event.get());
         line(&mut page, "event", Some(event.to_owned()));
@@ -86,6 +89,15 @@ fn page(account: &Account, content: bool) -> String {
         page.push_str(&advice);
     }
     page
+}
+
+/// What happened to it, a line each.
+fn history(page: &mut String, account: &Account) {
+    for (at, past) in account.history.iter().flatten().enumerate() {
+        let when = past.at.as_deref().map_or_else(String::new, |when| format!("{when} "));
+        let name = if at == 0 { "history" } else { "" };
+        line(page, name, Some(format!("{when}{}", past.says)));
+    }
 }
 
 fn line(page: &mut String, name: &str, value: Option<String>) {

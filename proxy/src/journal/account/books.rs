@@ -81,9 +81,10 @@ impl Books {
     /// [`OpenFault`]; [`OpenFault::Corrupt`] if what the account rests on is damaged.
     pub fn account(&self, producer: &str, number: u64) -> Result<Option<Account>, OpenFault> {
         let Some(binding) = self.binding(producer) else { return Ok(None) };
-        let Some(rows) = self.rows(binding, number)? else { return Ok(None) };
-        let clock = self.meta(binding).as_ref().map(Clock::of);
-        Ok(Account::of(producer, number, rows, clock.as_ref()))
+        let Some(mut rows) = self.rows(binding, number)? else { return Ok(None) };
+        let meta = self.meta(binding);
+        rows.due = meta.as_ref().map_or(0, |meta| meta.due);
+        Ok(Account::of(producer, number, rows, meta.as_ref().map(Clock::of).as_ref()))
     }
 
     /// The text of an occurrence, while it is kept.
@@ -256,7 +257,8 @@ impl Books {
                 }
             }
             for (number, rows) in found {
-                let (rows, spoilt) = self.filled(binding, number, rows)?;
+                let (mut rows, spoilt) = self.filled(binding, number, rows)?;
+                rows.due = meta.as_ref().map_or(0, |meta| meta.due);
                 for why in spoilt {
                     if take(Err(why)).is_break() {
                         return Ok(());

@@ -4,6 +4,7 @@ use mcpl_policy::engine::{Fate, Load, Word};
 use tokio::task::LocalSet;
 
 use super::*;
+use crate::exchange::Tally;
 
 /// Every number up to 9 is there.
 struct Fake;
@@ -13,7 +14,7 @@ fn damaged() -> OpenFault {
 }
 
 impl Records for Fake {
-    fn one(&self, producer: &str, number: u64) -> Result<Option<Value>, OpenFault> {
+    fn one(&self, producer: &str, number: u64, _: Vec<Past>) -> Result<Option<Value>, OpenFault> {
         match number {
             13 => Err(damaged()),
             4 => Ok(Some(json!({ "revision": 5 }))),
@@ -65,6 +66,7 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
                         names: vec!["host.example".to_owned()],
                         load,
                         store: StoreState::Short,
+                        tally: Tally::default(),
                         observed: None,
                     })
                     .unwrap();
@@ -246,6 +248,7 @@ async fn a_binding_that_lost_its_journal_is_not_ready_though_the_journal_is_good
                     names: Vec::new(),
                     load,
                     store,
+                    tally: Tally::default(),
                     observed: None,
                 })
                 .unwrap();

@@ -10,11 +10,11 @@ use tungstenite::handshake::derive_accept_key;
 use crate::token::PROTOCOL;
 
 /// An answer.
-pub(super) type Answer = Response<Full<Bytes>>;
+pub(crate) type Answer = Response<Full<Bytes>>;
 
 /// Why a request is not taken: what it is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(crate) enum Refusal {
     /// No producer is at that path.
     Path,
     /// It is no request for a WebSocket.
@@ -78,7 +78,7 @@ impl Refusal {
     }
 
     /// What is answered.
-    pub(super) fn answer(self) -> Answer {
+    pub(crate) fn answer(self) -> Answer {
         let (status, error, hint) = self.parts();
         let body = json!({ "error": error, "hint": hint }).to_string();
         let mut answer = Response::new(Full::new(Bytes::from(body)));
@@ -116,7 +116,7 @@ impl Refusal {
 }
 
 /// The 101 that a request is due, if it asks for a WebSocket as it should.
-pub(super) fn upgrade<B>(request: &Request<B>) -> Result<Answer, Refusal> {
+pub(crate) fn upgrade<B>(request: &Request<B>) -> Result<Answer, Refusal> {
     let headers = request.headers();
     if !has_token(headers, &header::UPGRADE, "websocket")
         || !has_token(headers, &header::CONNECTION, "upgrade")

@@ -1,0 +1,37 @@
+//! `/v1/stream`: from a request to a WebSocket that the event stream is served on (contract 10.4).
+
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use hyper::{Request, StatusCode};
+
+use super::reply::{self, Reply};
+use crate::stream::Hub;
+use crate::transport::ws;
+
+/// How long our answer may take to leave; then nobody is there.
+const UPGRADED_WITHIN: Duration = Duration::from_secs(10);
+
+/// Answers who asks for the stream. To be called on a [`tokio::task::LocalSet`].
+pub(super) fn answer(mut request: Request<Incoming>, hub: Option<Hub>) -> Reply {
+    let Some(hub) = hub else {
+        let hint = "add [admin] with listen to the configuration: it is kept for those who watch only there";
+        return reply::error(StatusCode::NOT_FOUND, "there is no event stream here", hint);
+    };
+    let answer = match ws::upgrade(&request) {
+        Ok(answer) => answer,
+        Err(refusal) => return refusal.answer(),
+    };
+    let Some(pass) = hub.admit() else {
+        let hint = "close one, or try again later";
+        return reply::error(StatusCode::SERVICE_UNAVAILABLE, "the stream has too many readers", hint);
+    };
+    let upgrade = hyper::upgrade::on(&mut request);
+    tokio::task::spawn_local(async move {
+        match tokio::time::timeout(UPGRADED_WITHIN, upgrade).await {
+            Ok(Ok(upgraded)) => hub.receive(upgraded, pass),
+            _ => tracing::debug!("a reader of the event stream was gone before it was served"),
+        }
+    });
+    answer
+}

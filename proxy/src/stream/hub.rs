@@ -1,0 +1,211 @@
+//! Where bindings leave what happened, and readers find it: the one thing that both threads touch.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use hyper::upgrade::Upgraded;
+use tokio::sync::Notify;
+
+use super::notice::{Notice, Waiting};
+use super::ring::{Beyond, Ring};
+use super::thread::{READERS, Thread};
+use super::{JOURNAL, OBSERVATIONS, Observation, RING_BYTES, Tap};
+use crate::journal::account::Past;
+
+/// Notices that wait to be given to the readers; past it the oldest go.
+const UNTOLD: usize = 4096;
+
+/// The stream of one run of the program. Clones are the same.
+#[derive(Clone)]
+pub struct Hub {
+    shared: Arc<Shared>,
+    thread: Arc<Mutex<Option<Thread>>>,
+}
+
+impl std::fmt::Debug for Hub {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hub").field("epoch", &self.shared.epoch).finish_non_exhaustive()
+    }
+}
+
+/// What the threads share.
+pub(super) struct Shared {
+    pub(super) epoch: String,
+    /// Where the journal lies, for snapshots.
+    pub(super) dir: PathBuf,
+    ring: Mutex<Ring>,
+    untold: Mutex<VecDeque<Notice>>,
+    /// The newest notice of each scope, for who comes later.
+    current: Mutex<Waiting>,
+    /// Somebody waits for news and was not woken yet.
+    waits: AtomicBool,
+    news: Notify,
+    /// Readers that are served or about to be.
+    pub(super) readers: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Nothing that could panic is done under a lock.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Hub {
+    /// The stream of what is in the journal of that state directory, beginning now.
+    pub fn new(dir: &Path) -> Self {
+        Self::bounded(dir, OBSERVATIONS, RING_BYTES)
+    }
+
+    /// The same, of which less can be replayed.
+    pub fn bounded(dir: &Path, observations: usize, bytes: usize) -> Self {
+        let shared = Shared {
+            epoch: format!("{:016x}", rand::random::<u64>()),
+            dir: dir.to_owned(),
+            ring: Mutex::new(Ring::new(observations, bytes)),
+            untold: Mutex::default(),
+            current: Mutex::default(),
+            waits: AtomicBool::new(false),
+            news: Notify::new(),
+            readers: AtomicUsize::new(0),
+        };
+        Self { shared: Arc::new(shared), thread: Arc::default() }
+    }
+
+    #[cfg(test)]
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
+    /// Where a producer's binding leaves what its steps say.
+    pub fn tap(&self, producer: &str) -> Tap {
+        Tap::new(self.clone(), producer)
+    }
+
+    /// What is on disk is told, in this order.
+    pub fn publish(&self, observations: impl Iterator<Item = Observation>) {
+        let mut ring = lock(&self.shared.ring);
+        observations.for_each(|observation| ring.push(observation));
+        drop(ring);
+        self.shared.wake();
+    }
+
+    /// Tells a notice to the readers there are.
+    pub fn notify(&self, notice: Notice) {
+        lock(&self.shared.current).push(notice.clone());
+        let mut untold = lock(&self.shared.untold);
+        if untold.len() >= UNTOLD {
+            untold.pop_front();
+        }
+        untold.push_back(notice);
+        drop(untold);
+        self.shared.wake();
+    }
+
+    /// Somebody reads, or is about to: notices are of use.
+    pub fn is_watched(&self) -> bool {
+        self.shared.readers.load(Ordering::Relaxed) > 0
+    }
+
+    /// What can still be replayed of one occurrence, in words, oldest first.
+    pub fn history(&self, producer: &str, number: u64) -> Vec<Past> {
+        let (mut after, mut found) = (self.shared.first() - 1, Vec::new());
+        // In portions: who pushes waits no longer than for one of them.
+        loop {
+            let some = self.shared.read(after, u64::MAX, 4096).unwrap_or_default();
+            if some.is_empty() {
+                return found;
+            }
+            after += some.len() as u64;
+            let of_it = some.iter().filter(|one| one.seen.number == number && *one.producer == *producer);
+            found.extend(of_it.map(|one| one.past()));
+        }
+    }
+
+    /// Serves a reader on a connection that has become a WebSocket.
+    pub(crate) fn receive(&self, upgraded: Upgraded, pass: Pass) {
+        let mut thread = lock(&self.thread);
+        if thread.is_none() {
+            match Thread::start(&self.shared) {
+                Ok(started) => *thread = Some(started),
+                Err(error) => tracing::error!(%error, "there is no thread to serve the event stream on"),
+            }
+        }
+        if let Some(thread) = thread.as_ref() {
+            thread.serve(upgraded, pass);
+        }
+    }
+
+    /// Counts a reader in, until the pass is dropped; `None`: there are as many as are served.
+    pub(crate) fn admit(&self) -> Option<Pass> {
+        let count = self.shared.readers.fetch_add(1, Ordering::Relaxed);
+        let pass = Pass(Arc::clone(&self.shared));
+        (count < READERS).then_some(pass)
+    }
+
+    /// Ends every reader, told that the program goes. Waits until they are gone, for a moment at most.
+    pub async fn end(&self) {
+        let thread = lock(&self.thread).take();
+        if let Some(thread) = thread {
+            thread.end().await;
+        }
+    }
+}
+
+/// The place of one reader.
+pub(crate) struct Pass(Arc<Shared>);
+
+impl Drop for Pass {
+    fn drop(&mut self) {
+        self.0.readers.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl Shared {
+    /// The full name of the stream of observations.
+    pub(super) fn journal(&self) -> String {
+        format!("{JOURNAL}@{}", self.epoch)
+    }
+
+    fn wake(&self) {
+        // Mostly nobody waits, which costs one look.
+        if self.waits.load(Ordering::Acquire) && self.waits.swap(false, Ordering::AcqRel) {
+            self.news.notify_one();
+        }
+    }
+
+    /// Waits until there is something after number `after`, or a notice.
+    pub(super) async fn news(&self, after: u64) {
+        loop {
+            self.waits.store(true, Ordering::Release);
+            // Looked at after it was said that somebody waits, so that nothing is missed in between.
+            if self.last() > after || !lock(&self.untold).is_empty() {
+                self.waits.store(false, Ordering::Release);
+                return;
+            }
+            self.news.notified().await;
+        }
+    }
+
+    pub(super) fn last(&self) -> u64 {
+        lock(&self.ring).last()
+    }
+
+    pub(super) fn first(&self) -> u64 {
+        lock(&self.ring).first()
+    }
+
+    pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Beyond> {
+        lock(&self.ring).read(after, until, most)
+    }
+
+    /// Notices that were not given to anybody yet.
+    pub(super) fn untold(&self) -> Vec<Notice> {
+        lock(&self.untold).drain(..).collect()
+    }
+
+    /// How everything is now, for who has just come.
+    pub(super) fn current(&self) -> Vec<Notice> {
+        lock(&self.current).iter().cloned().collect()
+    }
+}
