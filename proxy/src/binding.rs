@@ -423,6 +423,7 @@ impl Binding {
                 let _ = told.send(Status {
                     session: self.session.is_some(),
                     host: self.session.as_ref().map(|session| session.peer().to_owned()),
+                    names: self.session.as_ref().map(|s| s.peer_names.clone()).unwrap_or_default(),
                     load: self.core.engine.load(),
                     store: self.core.store(),
                     observed: self.shadow().map(Shadow::observed),

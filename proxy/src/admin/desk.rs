@@ -147,6 +147,9 @@ pub struct BindingView {
     /// The host, as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// The names of its certificate, where it showed one that was verified.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peer_names: Vec<String>,
     /// Occurrences held.
     pub held: u64,
     /// Their bytes, as sent.

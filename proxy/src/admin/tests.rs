@@ -15,6 +15,7 @@ use crate::token::Token;
 mod gates;
 mod limits;
 mod routes;
+mod secure;
 
 /// A desk with two producers, that notes what it is asked.
 #[derive(Default)]

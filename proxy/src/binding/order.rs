@@ -78,6 +78,8 @@ pub struct Status {
     pub session: bool,
     /// Where that host is.
     pub host: Option<String>,
+    /// The names of its certificate, where it showed one.
+    pub names: Vec<String>,
     /// What the engine holds.
     pub load: Load,
     /// What the journal can take.

@@ -54,6 +54,8 @@ pub(super) struct Session {
     limit: usize,
     /// Where the host is.
     peer: String,
+    /// The names of the host's certificate, where it showed one.
+    pub(super) peer_names: Vec<String>,
     waiting: Waiting,
     /// How long what passes may wait for the journal (contract 7.6).
     pub(super) journal_wait: Duration,
@@ -87,6 +89,7 @@ impl Session {
         core.forget_reads();
         let mut session = Self {
             peer: host.peer.clone(),
+            peer_names: host.facts.names.clone(),
             exchange,
             host: Link::new(host, framer, Outbox::new(OUTBOX_BYTES)),
             producer: Link::unreached(limit),

@@ -125,3 +125,56 @@ impl Reader<'_> {
         self.faults.add(section.place(name), format!("`{path}.{name}` = \"{shown}\": {error}"), hint);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use crate::config::{Purpose, parse};
+    use crate::keyring::Keyring;
+
+    #[test]
+    fn each_file_that_cannot_be_used_is_named_where_it_is_written() {
+        let tmp = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| std::fs::write(tmp.path().join(name), text).unwrap();
+        write("empty.crt", "");
+        write("empty.token", " \n");
+        let text = "[admin]\nlisten = '127.0.0.1:0'\ntoken_file = 'empty.token'\n\
+                    [[producer]]\nname = 'p'\nlisten = 'wss://127.0.0.1:1'\nconnect = 'mcpl://x'\n\
+                    [producer.listen_tls]\ncert_file = 'empty.crt'\nkey_file = '${SECRET}.key'\n\
+                    client_ca_file = 'no.ca'\n\
+                    [producer.connect_tls]\nca_file = 'empty.crt'\n\
+                    [producer.connect_auth]\ntoken_env = 'MCPL_NO_SUCH_VARIABLE'\n";
+        let env = |name: &str| Some(if name == "SECRET" { "hush".to_owned() } else { "/".to_owned() });
+        let file = tmp.path().join("x.toml");
+        let loaded = parse(Purpose::Run, &file, text, &env).unwrap();
+        let errors = loaded.open_named(&Keyring::default()).unwrap_err().to_string();
+        let folder = tmp.path().display();
+        let said: Vec<String> = errors
+            .lines()
+            .map(|line| line.replace(&format!("{folder}/x.toml:"), "").replace(&format!("{folder}/"), ""))
+            .map(|line| line.split("; hint: ").next().unwrap().to_owned())
+            .collect();
+        assert_eq!(
+            said,
+            [
+                "3:14: `admin.token_file` = \"empty.token\": it has no token in it",
+                "9:13: `producer.listen_tls.cert_file`: empty.crt: holds no certificate",
+                "10:12: `producer.listen_tls.key_file`: ${SECRET}.key: cannot be read (entity not found)",
+                "11:18: `producer.listen_tls.client_ca_file`: no.ca: cannot be read (entity not found)",
+                "13:11: `producer.connect_tls.ca_file`: empty.crt: holds no certificate",
+                "15:13: `producer.connect_auth.token_env` = \"MCPL_NO_SUCH_VARIABLE\": the environment variable MCPL_NO_SUCH_VARIABLE is not set",
+            ],
+            "{errors}"
+        );
+        assert!(!errors.contains("hush"), "{errors}");
+    }
+
+    #[test]
+    fn a_file_that_names_nothing_needs_nothing() {
+        let text = "[[producer]]\nname = 'p'\nlisten = 'stdio'\nconnect = 'ws://x'\n";
+        let loaded =
+            parse(Purpose::Run, Path::new("/nowhere/x.toml"), text, &|_| Some("/".to_owned())).unwrap();
+        assert_eq!(loaded.open_named(&Keyring::default()), Ok(()));
+    }
+}

@@ -303,10 +303,11 @@ impl<R: Records> Desk for FrontDesk<R> {
 }
 
 fn view(status: Status) -> BindingView {
-    let Status { session, host, load, store, observed } = status;
+    let Status { session, host, names, load, store, observed } = status;
     BindingView {
         session,
         peer: host,
+        peer_names: names,
         held: load.held as u64,
         held_bytes: load.held_bytes,
         subjects: load.subjects as u64,

@@ -6,7 +6,7 @@ use super::attendance::{Attendance, release_within};
 use super::watch::Found;
 use crate::binding::{Common, Order};
 use crate::cli::out;
-use crate::config::{self, Config, Listen, Loaded, Peer, Producer, Purpose, Scheme};
+use crate::config::{self, Config, Endpoint, Listen, Loaded, Peer, Producer, Purpose, Scheme};
 use crate::keyring::Keyring;
 use crate::token::Token;
 
@@ -190,21 +190,57 @@ fn counts_later(before: &Config, next: &Config) {
 
 /// Says where a token goes over the network for all to read.
 pub(super) fn caution(config: &Config) {
+    for said in cautions(config) {
+        tracing::warn!("{said}");
+    }
+}
+
+fn cautions(config: &Config) -> Vec<String> {
+    let open = |endpoint: &Endpoint| endpoint.scheme == Scheme::Ws && !endpoint.at.is_loopback();
+    let mut said = Vec::new();
     for producer in &config.producers {
         let name = &producer.name;
         if let Listen::On(endpoint) = &producer.listen
             && producer.listen_auth.as_ref().is_some_and(|auth| auth.token.is_some())
-            && endpoint.scheme == Scheme::Ws
-            && !endpoint.at.is_loopback()
+            && open(endpoint)
         {
-            tracing::warn!(producer = %name, at = %endpoint, "the token of `listen_auth` can be read on the way: hosts send it over plain ws://; listen on wss://");
+            said.push(format!(
+                "producer `{name}`: hosts send the token of `listen_auth` over plain {endpoint}, where it can be read on the way; listen on wss://"
+            ));
         }
         if let Peer::Connect(endpoint) = &producer.peer
             && producer.connect_auth.is_some()
-            && endpoint.scheme == Scheme::Ws
-            && !endpoint.at.is_loopback()
+            && open(endpoint)
         {
-            tracing::warn!(producer = %name, at = %endpoint, "the token of `connect_auth` can be read on the way: it goes over plain ws://; connect to wss:// or mcpl://");
+            said.push(format!(
+                "producer `{name}`: the token of `connect_auth` goes over plain {endpoint}, where it can be read on the way; connect to wss:// or mcpl://"
+            ));
         }
+    }
+    said
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn a_token_on_a_plain_address_of_another_machine_is_cautioned_of() {
+        let said = |listen: &str, connect: &str| {
+            let text = format!(
+                "[[producer]]\nname = 'p'\nlisten = '{listen}'\nconnect = '{connect}'\n\
+                 listen_auth.token_env = 'HOST'\nconnect_auth.token_env = 'MINE'\n"
+            );
+            let env = |_: &str| Some("/".to_owned());
+            let loaded = config::parse(Purpose::Run, Path::new("x.toml"), &text, &env).unwrap();
+            cautions(&loaded.config)
+        };
+        let both = said("ws://0.0.0.0:1/", "ws://far.example/?token=hush");
+        assert_eq!(both.len(), 2, "{both:?}");
+        assert!(both[0].contains("listen_auth") && both[1].contains("connect_auth"), "{both:?}");
+        assert!(!both.concat().contains("hush"), "{both:?}");
+        assert!(said("ws://127.0.0.1:1", "mcpl://far.example").is_empty());
     }
 }
