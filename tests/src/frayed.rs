@@ -1,4 +1,4 @@
-//! WebSockets written frame by frame, in every way that is allowed and in ways that are not.
+//! Frames written one by one, in every way that is allowed and in ways that are not.
 //!
 //! Nothing here is shared with anybody's library but the digest of the handshake.
 
@@ -57,11 +57,11 @@ impl BareFrame {
         match length {
             0..=125 => bytes.push(flag | length as u8),
             126..=0xffff => {
-                bytes.push(flag | 126);
+                bytes.push(flag | 0x7e);
                 bytes.extend((length as u16).to_be_bytes());
             }
             _ => {
-                bytes.push(flag | 127);
+                bytes.push(flag | 0x7f);
                 bytes.extend((length as u64).to_be_bytes());
             }
         }

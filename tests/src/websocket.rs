@@ -108,6 +108,7 @@ impl LineSocket {
     ///
     /// # Errors
     /// The client did not ask for a WebSocket.
+    #[allow(clippy::result_large_err)] // What a look may answer with is tungstenite's.
     pub async fn welcome(stream: impl Bidirectional + 'static) -> Result<(Self, http::Request<()>), Refused> {
         let mut asked = None;
         let look = |request: &http::Request<()>, mut answer: http::Response<()>| {

@@ -34,7 +34,7 @@ async fn this_is_websocket_on_both_sides() {
     // A final text frame, masked: what a line would be cannot be read.
     let said = here.said();
     let head = said.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-    assert_eq!(&said[head..head + 2], [0x81, 0x80 | 58], "{:x?}", &said[head..]);
+    assert_eq!(&said[head..head + 2], [0x81, 0x80 | 0x3a], "{:x?}", &said[head..]);
     assert!(!String::from_utf8_lossy(&said).contains("jsonrpc"));
 }
 

@@ -96,8 +96,8 @@ impl Caller {
         assert!(answer.contains(&format!("\"id\":{id},")), "{answer}");
     }
 
-    /// Waits for the other side's end.
-    async fn is_ended(mut self) {
+    /// Hears the other side out.
+    async fn listen_out(mut self) {
         while let Ok(Some(_)) = self.lines.next_line().await {}
     }
 }
@@ -119,7 +119,7 @@ async fn visit(port: u16, n: usize, mut chance: Chance) {
     match chance.below(5) {
         0 | 1 => {
             caller.write.shutdown().await.expect("a close frame");
-            caller.is_ended().await;
+            caller.listen_out().await;
         }
         // Gone without a word.
         2 => {}
@@ -132,7 +132,7 @@ async fn visit(port: u16, n: usize, mut chance: Chance) {
         _ => {
             let mut newer = Caller::at(port, n).await;
             newer.ask(1, "initialize").await;
-            caller.is_ended().await;
+            caller.listen_out().await;
         }
     }
 }

@@ -26,7 +26,7 @@ async fn a_ping_between_fragments_is_answered_and_is_no_part_of_the_message() {
     }
 }
 
-/// Between WebSockets a message is what it was; towards lines its line breaks are spaces.
+/// Between two sockets a message is what it was; towards lines its line breaks are spaces.
 #[tokio::test]
 async fn a_pretty_printed_message_is_one_message() {
     let pretty =

@@ -1,10 +1,14 @@
 //! What the two halves of a WebSocket tell each other.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 
 use super::close::Close;
 use super::fault::Fault;
+
+/// Pings that wait for their answers; of more than that the oldest is not answered (RFC 6455 section 5.5.3).
+const PINGS: usize = 16;
 
 /// Shared by the reader and the writer of one connection.
 #[derive(Clone, Debug, Default)]
@@ -12,8 +16,8 @@ pub(in crate::transport) struct Controls(Rc<RefCell<State>>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// The payload of the newest ping that is not answered.
-    ping: Option<Vec<u8>>,
+    /// The payloads of pings that are not answered, in order.
+    pings: VecDeque<Vec<u8>>,
     /// How the peer closed.
     heard: Option<Close>,
     /// What the peer did wrong.
@@ -23,14 +27,18 @@ struct State {
 }
 
 impl Controls {
-    /// A ping came. Of several that wait the newest is answered (RFC 6455 section 5.5.3).
+    /// A ping came.
     pub(super) fn pinged(&self, payload: &[u8]) {
-        self.0.borrow_mut().ping = Some(payload.to_vec());
+        let pings = &mut self.0.borrow_mut().pings;
+        if pings.len() == PINGS {
+            pings.pop_front();
+        }
+        pings.push_back(payload.to_vec());
     }
 
-    /// The ping to answer.
+    /// The next ping to answer.
     pub(super) fn take_ping(&self) -> Option<Vec<u8>> {
-        self.0.borrow_mut().ping.take()
+        self.0.borrow_mut().pings.pop_front()
     }
 
     pub(super) fn closed(&self, close: Close) {

@@ -175,15 +175,14 @@ async fn what_nobody_reads_is_no_silence_of_the_peer() {
 }
 
 #[tokio::test]
-async fn control_frames_do_not_cut_into_a_message_and_only_the_newest_ping_is_answered() {
+async fn control_frames_do_not_cut_into_a_message_and_the_newest_pings_are_answered_in_order() {
     let (mut ours, mut theirs) = ours(Role::Client, 1000);
     let mut framer = ours.framer(99);
     let text = "1".repeat(200_000);
     let mut out = outbox(&[&text, "2"]);
     assert!(write(&mut ours, &mut out).await.is_none(), "there is no room for all of it");
-    for payload in [b"a", b"b", b"c"] {
-        let mut ping = vec![0x89, 1];
-        ping.extend(payload);
+    for payload in b'a'..=b'q' {
+        let ping = vec![0x89, 1, payload];
         theirs.write_all(&ping).await.unwrap();
         read(&mut ours, &mut framer).await.unwrap().unwrap();
         assert!(write(&mut ours, &mut out).await.is_none());
@@ -193,12 +192,14 @@ async fn control_frames_do_not_cut_into_a_message_and_only_the_newest_ping_is_an
         reading.extend(heard(&mut theirs).await);
     }
     reading.extend(heard(&mut theirs).await);
-    // The message, then the pong, then the next message.
-    let (end, pong_and_more) = reading.split_at(14 + text.len());
+    // The message, then the pongs, then the next message.
+    let (end, pongs_and_more) = reading.split_at(14 + text.len());
     assert_eq!(end[1], 0x80 | 127);
-    assert_eq!(pong_and_more.len(), (6 + 1) + (6 + 1));
-    assert_eq!((pong_and_more[0], pong_and_more[7]), (0x8a, 0x81));
-    assert_eq!(pong_and_more[6] ^ pong_and_more[2], b'c');
+    assert_eq!(pongs_and_more.len(), (16 + 1) * (6 + 1));
+    let (pongs, next) = pongs_and_more.split_at(16 * (6 + 1));
+    assert_eq!(next[0], 0x81);
+    let answered = pongs.chunks(7).map(|pong| (pong[0], pong[6] ^ pong[2]));
+    assert!(answered.eq((b'b'..=b'q').map(|payload| (0x8a, payload))), "all but the one too many");
 }
 
 #[tokio::test]

@@ -3,11 +3,13 @@
 use std::cell::RefCell;
 use std::convert::Infallible;
 use std::io;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 use hyper::Request;
 use hyper::body::Incoming;
-use hyper::header;
+use hyper::header::{self, HeaderValue};
+use hyper::http::uri::Authority;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper::upgrade::{OnUpgrade, Upgraded};
@@ -108,7 +110,9 @@ async fn admit(
     }
     let mut origins = request.headers().get_all(header::ORIGIN).iter();
     if let Some(origin) = origins.next()
-        && (origins.next().is_some() || !route.origins.iter().any(|listed| origin == listed))
+        && (origins.next().is_some()
+            || !(route.origins.iter().any(|listed| origin == listed)
+                || is_own(origin, request.headers().get(header::HOST))))
     {
         return Err(Refusal::Origin);
     }
@@ -129,10 +133,50 @@ async fn admit(
     Ok((route, answer))
 }
 
+/// Whether an origin is the listener itself, called by an address or `localhost`: programs say so whose libraries
+/// always say something. No page comes from there, and no name that a page's owner could make resolve to us.
+fn is_own(origin: &HeaderValue, host: Option<&HeaderValue>) -> bool {
+    let origin = origin.to_str().ok().and_then(|origin| {
+        let (scheme, authority) = origin.split_once("://")?;
+        matches!(scheme, "http" | "https" | "ws" | "wss").then_some(authority)
+    });
+    let Some((authority, host)) = origin.zip(host.and_then(|host| host.to_str().ok())) else { return false };
+    let Ok(read) = authority.parse::<Authority>() else { return false };
+    let bare = read.host().trim_start_matches('[').trim_end_matches(']');
+    authority.eq_ignore_ascii_case(host)
+        && (bare.parse::<IpAddr>().is_ok() || bare.eq_ignore_ascii_case("localhost"))
+}
+
 impl Route {
     /// Whether a request with that query is for it.
     fn takes(&self, query: Option<&str>) -> bool {
         let given = query.map(without_token).unwrap_or_default();
         self.query.as_ref().is_none_or(|query| *query == given)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_origin_is_our_own_only_by_an_address_that_was_asked_for() {
+        let own =
+            |origin, host| is_own(&HeaderValue::from_static(origin), Some(&HeaderValue::from_static(host)));
+        assert!(own("http://127.0.0.1:7000", "127.0.0.1:7000"));
+        assert!(own("https://[::1]:7000", "[::1]:7000"));
+        assert!(own("http://LOCALHOST:7000", "localhost:7000"));
+        for (origin, host) in [
+            ("http://127.0.0.1:7001", "127.0.0.1:7000"),
+            ("http://rebound.example:7000", "rebound.example:7000"),
+            ("http://127.0.0.1.example", "127.0.0.1.example"),
+            ("null", "127.0.0.1:7000"),
+            ("file://127.0.0.1:7000", "127.0.0.1:7000"),
+            ("http://u@127.0.0.1:7000", "127.0.0.1:7000"),
+            ("http://127.0.0.1:7000/", "127.0.0.1:7000"),
+        ] {
+            assert!(!own(origin, host), "{origin}");
+        }
+        assert!(!is_own(&HeaderValue::from_static("http://127.0.0.1"), None));
     }
 }

@@ -165,7 +165,7 @@ impl MessageWriter {
 
     /// What is due between two messages.
     fn stage_controls(&mut self, cx: &mut Context<'_>) {
-        if let Some(payload) = self.controls.take_ping() {
+        while let Some(payload) = self.controls.take_ping() {
             frames::control(&mut self.staged, Op::Pong, &payload, self.ours);
         }
         if self.pulse.as_mut().poll(cx).is_ready() {
