@@ -10,6 +10,7 @@
 //! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
 //! | [`token`] | bearer tokens: where they are, how they are shown and compared |
+//! | [`stream`] | what the journal says, told to those who watch |
 //! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`demo`] | all of it, shown |
 

@@ -14,6 +14,7 @@ use crate::token::Token;
 
 mod gates;
 mod limits;
+mod page;
 mod routes;
 
 /// A desk with two producers, that notes what it is asked.
