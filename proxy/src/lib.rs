@@ -11,6 +11,7 @@
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
 //! | [`keyring`] | the TLS stores that the configuration names |
 //! | [`token`] | bearer tokens: where they are, how they are shown and compared |
+//! | [`stream`] | what the journal says, told to those who watch |
 //! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`telemetry`] | what the program tells of itself: metrics |
 //! | [`demo`] | all of it, shown |

@@ -14,6 +14,7 @@ use crate::token::Token;
 
 mod gates;
 mod limits;
+mod page;
 mod routes;
 mod secure;
 

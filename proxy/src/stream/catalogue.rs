@@ -66,6 +66,7 @@ const RESOLVED: &[&str] = &[
     "coalesce",
     "notices",
     "replacedBy",
+    "withdrawnBy",
     "refusal",
 ];
 

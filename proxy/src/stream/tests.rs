@@ -38,4 +38,5 @@ pub(super) fn seen(number: u64) -> Seen {
     }
 }
 
+mod catalogue;
 mod readers;

@@ -9,7 +9,8 @@
 //!   --rounds N       (5)
 //!   --seconds S      of one measurement (2)
 //!   --groups N,…     events unanswered at a time in the first part (1,64,512)
-//!   --only PART,…    rate, pass, renders, reopen, size, growth
+//!   --before BIN     another build of the program, for the part `watch`
+//!   --only PART,…    rate, watch, pass, renders, reopen, size, growth
 //!   --growth N       replacements of the last part (10000000)
 //! ```
 //!
@@ -20,6 +21,8 @@
 //! - **rate**: accepted events a second through the built program, over TCP, with 1, 64 and 512 of them unanswered
 //!   at a time; against appends of as many bytes with one `fdatasync` for as many events, and against `SQLite`
 //!   (write-ahead log, `synchronous=FULL`) with one commit an event.
+//! - **watch**: the same rate without `[admin]`, with it, and with 20 readers of the event stream; the state is in
+//!   memory, where no disk hides what that costs.
 //! - **pass**: a request of the host's and its answer by the producer, in the same session, while 512 events are
 //!   unanswered; with the state on the disk against the state in memory: with as many unanswered there, and with as many
 //!   events a second, 512 of them at a time.
@@ -40,6 +43,7 @@ mod program;
 mod renders;
 mod sum;
 mod traffic;
+mod watch;
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -65,6 +69,7 @@ struct Plan {
     groups: Vec<u64>,
     only: Vec<String>,
     growth: u64,
+    before: Option<PathBuf>,
 }
 
 impl Plan {
@@ -79,6 +84,7 @@ impl Plan {
             groups: vec![1, 64, 512],
             only: Vec::new(),
             growth: 10_000_000,
+            before: None,
         };
         let mut bench = false;
         let mut words = std::env::args().skip(1);
@@ -96,6 +102,7 @@ impl Plan {
                 }
                 "--only" => plan.only = value().split(',').map(str::to_owned).collect(),
                 "--growth" => plan.growth = value().parse().expect("a number of replacements"),
+                "--before" => plan.before = Some(value().into()),
                 other => panic!("unknown option {other}"),
             }
         }
@@ -122,6 +129,9 @@ fn main() {
     assert_ne!(kind(&plan.dir), TMPFS, "--dir must be on a disk");
     if plan.wants("rate") {
         rate(&plan);
+    }
+    if plan.wants("watch") {
+        watch::measure(&plan);
     }
     if plan.wants("pass") {
         pass(&plan);

@@ -8,6 +8,7 @@ const SPOKEN_EVERY_MS = 5000;
 const KEY = "mcpl-admin-token";
 
 const $ = (id) => document.getElementById(id);
+const unknown = "Not known yet: this page is not connected.";
 const h = (name, attributes = {}, ...children) => {
   const element = document.createElement(name);
   for (const [key, value] of Object.entries(attributes)) {
@@ -355,7 +356,9 @@ function drawFigures() {
     ["In doubt", count(sum("inDoubt")), "", sum("inDoubt") ? "warn" : ""],
     ["Dead letters", count(sum("dead")), "", sum("dead") ? "bad" : ""],
   ];
-  show($("figures"), figures.map(([name, value, more, kind]) => ({
+  // Noughts that nobody counted are no noughts.
+  const counted = all.length ? figures : figures.map(([name]) => [name, "–", ""]);
+  show($("figures"), counted.map(([name, value, more, kind]) => ({
     key: name,
     mark: value + more + kind,
     make: () => h("div", { class: `figure ${kind ?? ""}` }, h("dt", {}, name), h("dd", {}, value, more ? h("small", {}, more) : "")),
@@ -379,6 +382,7 @@ function drawNeeds() {
   const shown = all.filter(({ data }) => fits(data)).slice(0, ROWS);
   $("needs-count").textContent = all.length ? `${count(all.length)} to settle` : "";
   $("needs-empty").hidden = all.length > 0;
+  $("needs-empty").textContent = caughtUp ? "Nothing is in doubt, and there are no dead letters." : unknown;
   show($("needs-list"), shown.map(({ data }) => ({
     key: data.id,
     mark: `${data.revision}`,
@@ -431,7 +435,9 @@ function drawHeld() {
   const subjects = new Set(all.map(({ data }) => subjectOf(data)));
   $("held-count").textContent = all.length ? `${count(all.length)} of ${count(subjects.size)} ${subjects.size === 1 ? "subject" : "subjects"}` : "";
   $("held-empty").hidden = shown.length > 0;
-  $("held-empty").textContent = all.length ? "Nothing that is held fits what you look for." : "Nothing is held: what comes is read, or nothing comes.";
+  $("held-empty").textContent = all.length
+    ? "Nothing that is held fits what you look for."
+    : caughtUp ? "Nothing is held: what comes is read, or nothing comes." : unknown;
   $("held-scroll").classList.toggle("bare", shown.length === 0);
   $("held-more").textContent = shown.length > ROWS ? `and ${count(shown.length - ROWS)} more` : "";
   show($("held").tBodies[0], shown.slice(0, ROWS).map((entry) => {
@@ -461,7 +467,9 @@ function drawLine() {
     if (row && fits(row.data)) shown.push([order[at], row]);
   }
   $("line-empty").hidden = shown.length > 0;
-  $("line-empty").textContent = order.length ? "Nothing that happened fits what you look for." : "Nothing has happened since this page was opened.";
+  $("line-empty").textContent = order.length
+    ? "Nothing that happened fits what you look for."
+    : caughtUp ? "Nothing has happened yet that is remembered." : unknown;
   $("line").parentElement.classList.toggle("bare", shown.length === 0);
   show($("line"), shown.map(([key, { data, ts, remark }]) => {
     const displaced = DISPLACED.has(data.state);
@@ -482,6 +490,7 @@ function drawLine() {
 function drawProducers() {
   const all = [...producers.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
   $("producers-empty").hidden = all.length > 0;
+  $("producers-empty").textContent = caughtUp ? "No producer is served." : unknown;
   show($("producers"), all.map(([name, { status, rates }]) => ({
     key: name,
     mark: JSON.stringify([status, rates.length]),
@@ -524,6 +533,7 @@ function drawRefusals() {
   }
   const all = [...kinds].sort(([a], [b]) => (a < b ? -1 : 1));
   $("refusals-empty").hidden = all.length > 0;
+  $("refusals-empty").textContent = caughtUp ? "Nothing was refused." : unknown;
   $("refusals").hidden = all.length === 0;
   show($("refusals").tBodies[0], all.map(([kind, { answered, dead }]) => ({
     key: kind,

@@ -26,6 +26,10 @@ async fn producers_are_listed_with_what_is_known_of_them() {
     let chat = json!({
         "name": "chat", "session": true, "held": 2, "heldBytes": 90, "subjects": 0, "out": 0, "inDoubt": 0,
         "dead": 0, "store": "good",
+        "counts": {
+            "passed": 0, "accepted": 0, "delivered": 0, "folded": 0, "refused": 0, "limited": 0, "retried": 0,
+            "dead": 0, "expired": 0,
+        },
     });
     assert_eq!(told.body, json!([chat, { "name": "mail" }]));
     assert_eq!(told.header("content-type"), Some("application/json"));
@@ -164,7 +168,9 @@ async fn metrics_come_as_prometheus_reads_them() {
 #[tokio::test]
 async fn a_path_that_is_nobodys_and_a_method_that_is_not_its_own_are_told_apart() {
     let desk = desk();
-    for path in ["/", "/nope", "/live/", "//live", "/LIVE", "/v1", "/v1/producers/", "/metrics/", "/live/x"] {
+    for path in
+        ["/nope", "/page.js/", "/live/", "//live", "/LIVE", "/v1", "/v1/producers/", "/metrics/", "/live/x"]
+    {
         assert_eq!(get(&desk, path).await.error(), 404, "{path}");
         assert_eq!(ask(&desk, "POST", path, "").await.error(), 404, "{path}");
     }

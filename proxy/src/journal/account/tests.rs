@@ -76,6 +76,7 @@ fn what_is_held_is_told_with_all_that_is_known() {
         value(&account(12, rows)),
         json!({
             "id": "discord/12", "producer": "discord", "eventId": "msg_1", "state": "deferred",
+            "waits": "retry",
             "delivery": "durably-received", "decision": {"state": "deferred", "reason": "backpressure"},
             "outcome": "not-observed", "revision": 3, "lane": "push/event", "scope": {"featureSet": "fs"},
             "key": "k", "admitted": "2027-01-15T07:59:59.000Z", "attempts": 2,
