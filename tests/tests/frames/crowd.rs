@@ -107,11 +107,11 @@ async fn hosts_that_take_over_from_each_other_leave_the_last() {
         assert_eq!(is_closed(host).await.0, 1000);
     }
     // The producer may have been dialled by any of them, and was by the last one last.
-    let mut producers = Vec::new();
+    let mut dialled = Vec::new();
     while let Ok(stream) = timeout(Duration::from_secs(1), world.reached_bare()).await {
-        producers.push(BareSocket::welcome(stream).await);
+        dialled.push(stream);
     }
-    let mut producer = producers.pop().expect("the producer was dialled");
+    let mut producer = BareSocket::welcome(dialled.pop().expect("the producer was dialled")).await;
     last.say(r#"{"jsonrpc":"2.0","method":"from the last"}"#).await;
     assert!(hears(&mut producer).await.contains("initialize"));
     assert!(hears(&mut producer).await.contains("from the last"));
