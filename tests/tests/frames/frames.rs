@@ -1,6 +1,7 @@
 //! What frames may be, and what they may not be.
 
-use mcpl_tests::{BareFrame, BareSocket, Carrier, PATIENCE, World};
+use mcpl_tests::{BareFrame, BareSocket, Carrier, Chance, PATIENCE, World};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::time::timeout;
 
 use super::{bare, hears, is_closed, world};
@@ -162,5 +163,51 @@ async fn a_flood_of_pings_is_survived_and_the_last_is_answered() {
         if pong.payload == b"19999" {
             break;
         }
+    }
+}
+
+/// Neither side has to wait for the other's handshake with its first message.
+#[tokio::test]
+async fn what_comes_together_with_the_handshake_is_not_lost() {
+    let mut world = world().await;
+    let first = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}"#;
+    let mut host = BareSocket::knock_saying(world.dial().await, "/host", first).await;
+    let early = r#"{"jsonrpc":"2.0","method":"early"}"#;
+    let mut producer = BareSocket::welcome_saying(world.reached_bare().await, early).await;
+    assert!(hears(&mut producer).await.contains("initialize"));
+    assert_eq!(hears(&mut host).await, early);
+}
+
+/// Whatever comes after a handshake harms nobody but who sent it.
+#[tokio::test]
+async fn noise_ends_its_own_connection_at_most() {
+    let mut world = world().await;
+    let (mut host, mut producer) = bare(&mut world).await;
+    for seed in 0..300 {
+        let mut chance = Chance::new(seed);
+        let mut noisy = BareSocket::knock(world.dial().await, "/host").await;
+        let noise: Vec<u8> = (0..=chance.below(400)).map(|_| chance.below(256) as u8).collect();
+        noisy.send_bytes(&noise).await;
+    }
+    // None of it was a message, so nobody took over.
+    host.say(r#"{"jsonrpc":"2.0","method":"still/here"}"#).await;
+    assert!(hears(&mut producer).await.contains("still/here"));
+}
+
+/// A proxy in between could take the body for frames, or the frames for a body.
+#[tokio::test]
+async fn a_request_with_a_body_is_refused() {
+    let mut world = world().await;
+    for body in ["Content-Length: 5\r\n", "Transfer-Encoding: chunked\r\n"] {
+        let mut stream = world.dial().await;
+        let request = format!(
+            "GET /host HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n{body}\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.expect("a request");
+        let mut answer = String::new();
+        let read = timeout(PATIENCE, stream.read_to_string(&mut answer)).await.expect("it is closed in time");
+        read.expect("an answer");
+        assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("no body"), "{answer}");
     }
 }

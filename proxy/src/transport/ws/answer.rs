@@ -129,6 +129,12 @@ pub(crate) fn upgrade<B>(request: &Request<B>) -> Result<Answer, Refusal> {
     if request.method() != Method::GET || request.version() != Version::HTTP_11 {
         return Err(Refusal::Handshake("a WebSocket is asked for with GET and HTTP/1.1"));
     }
+    // Where a body ends and the first frame begins is not a thing to be of two minds about with what stands between.
+    if headers.contains_key(header::TRANSFER_ENCODING)
+        || headers.get(header::CONTENT_LENGTH).is_some_and(|length| length != "0")
+    {
+        return Err(Refusal::Handshake("a request for a WebSocket has no body"));
+    }
     let mut keys = headers.get_all(header::SEC_WEBSOCKET_KEY).iter();
     let (Some(key), None) = (keys.next(), keys.next()) else {
         return Err(Refusal::Handshake("there must be one Sec-WebSocket-Key"));
