@@ -183,7 +183,7 @@ impl Engine {
         let Some(work) = self.works.get(key) else { return };
         let fate = work.fate();
         let waits = Some(self.waits(work));
-        let seen = Seen { waits, subject, revision: work.revision, ..Seen::of(work, fate) };
+        let seen = Seen { subject, revision: work.revision, waits, ..Seen::of(work, fate) };
         self.see(seen);
     }
 
@@ -194,7 +194,7 @@ impl Engine {
         }
         let waits = open.then_some(Waits::Operator);
         let (subject, by) = (self.subject_number(work.subject), self.displaced_by(work.number, fate));
-        let seen = Seen { waits, subject, by, open, ..Seen::of(work, fate.clone()) };
+        let seen = Seen { subject, open, waits, by, ..Seen::of(work, fate.clone()) };
         self.see(Seen { revision: work.revision + 1, ..seen });
     }
 
