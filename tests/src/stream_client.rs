@@ -64,7 +64,7 @@ impl StreamSocket {
         match text.len() {
             length @ 0..126 => frame.push(0x80 | length as u8),
             length => {
-                frame.push(0x80 | 126);
+                frame.push(0xfe);
                 frame.extend(u16::try_from(length).expect("a short message").to_be_bytes());
             }
         }

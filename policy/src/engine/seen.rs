@@ -183,7 +183,7 @@ impl Engine {
         let Some(work) = self.works.get(key) else { return };
         let fate = work.fate();
         let waits = Some(self.waits(work));
-        let seen = Seen { waits, subject, revision: work.revision, ..Seen::of(work, fate) };
+        let seen = Seen { subject, revision: work.revision, waits, ..Seen::of(work, fate) };
         self.see(seen);
     }
 

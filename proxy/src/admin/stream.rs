@@ -28,9 +28,10 @@ pub(super) fn answer(mut request: Request<Incoming>, hub: Option<Hub>) -> Reply 
     };
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::task::spawn_local(async move {
-        match tokio::time::timeout(UPGRADED_WITHIN, upgrade).await {
-            Ok(Ok(upgraded)) => hub.receive(upgraded, pass),
-            _ => tracing::debug!("a reader of the event stream was gone before it was served"),
+        if let Ok(Ok(upgraded)) = tokio::time::timeout(UPGRADED_WITHIN, upgrade).await {
+            hub.receive(upgraded, pass);
+        } else {
+            tracing::debug!("a reader of the event stream was gone before it was served");
         }
     });
     answer

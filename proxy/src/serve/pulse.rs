@@ -1,6 +1,7 @@
 //! How producers stand, told to those who watch: looked at often enough for people, and only while somebody does.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::rc::Rc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -62,7 +63,11 @@ impl Told {
         let lines = lines(self.said.as_ref(), said.as_ref());
         if !lines.is_empty() {
             let at = rfc3339(at_ms).unwrap_or_default();
-            let text: String = lines.iter().map(|line| format!("{at} {line}\n")).collect();
+            let mut text = String::new();
+            for line in lines {
+                // Writing to a String cannot fail.
+                let _ = writeln!(text, "{at} {line}");
+            }
             hub.notify(Notice::diary(name, at_ms, self.diary, &text));
             self.diary += text.len() as u64;
         }

@@ -56,7 +56,7 @@ impl Entry {
         let decision = facts.decision();
         let by = (seen.by > 0).then(|| By { id: format!("{producer}/{}", seen.by), event_id: None });
         let is_withdrawn = seen.fate == Fate::Withdrawn;
-        let ahead = seen.open && seen.not_before_ms > observation.mono_ms();
+        let ahead = !seen.fate.is_end() && seen.not_before_ms > observation.mono_ms();
         Self {
             id: format!("{producer}/{}", seen.number),
             producer: producer.as_ref().to_owned(),

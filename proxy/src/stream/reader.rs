@@ -51,7 +51,9 @@ impl Post {
     pub(super) fn tell(&self, notices: &[Notice]) {
         if self.wanted.get() {
             let mut waiting = self.notices.borrow_mut();
-            notices.iter().for_each(|notice| waiting.push(notice.clone()));
+            for notice in notices {
+                waiting.push(notice.clone());
+            }
         }
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -183,7 +185,7 @@ impl Reader {
             return frame::error(None, "the message is too long", &hint);
         };
         match serde_json::from_slice(line.text()) {
-            Ok(Request::Subscribe(wanted)) => self.subscribe(wanted),
+            Ok(Request::Subscribe(wanted)) => self.subscribe(&wanted),
             Ok(Request::Unsubscribe(Named { stream })) => self.unsubscribe(&stream),
             Err(error) => frame::error(
                 None,
@@ -199,7 +201,7 @@ impl Reader {
         })
     }
 
-    fn subscribe(&mut self, wanted: Wanted) -> Line {
+    fn subscribe(&mut self, wanted: &Wanted) -> Line {
         let stream = match self.stream(&wanted.stream) {
             Ok(stream) => stream,
             Err(error) => return error,
@@ -210,7 +212,9 @@ impl Reader {
             let mut waiting = self.post.notices.borrow_mut();
             // How everything is now, and from then on what changes.
             *waiting = Waiting::default();
-            shared.current().into_iter().for_each(|notice| waiting.push(notice));
+            for notice in shared.current() {
+                waiting.push(notice);
+            }
             return frame::message("subscribed", &json!({ "stream": NOTICES }));
         }
         let cursor = stream.cursor(wanted.after);

@@ -29,7 +29,8 @@ struct Part<'a> {
     stream: &'a str,
     /// What it knows of is known up to here at least: where to go on from.
     last_sequence: u64,
-    part: u64,
+    #[serde(rename = "part")]
+    at: u64,
     is_last: bool,
     occurrences: Vec<Entry>,
 }
@@ -68,7 +69,7 @@ fn read(shared: &Shared, last: u64, to: &mpsc::Sender<Result<Line, String>>) {
             let is_last = after.is_none();
             frame::message(
                 "snapshot",
-                &Part { stream: &stream, last_sequence: last, part, is_last, occurrences },
+                &Part { stream: &stream, last_sequence: last, at: part, is_last, occurrences },
             )
         });
         let failed = line.is_err();

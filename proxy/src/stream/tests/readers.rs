@@ -1,4 +1,4 @@
-//! Readers on a hub of their own, over WebSockets in memory.
+//! Readers on a hub of their own, over a `WebSocket` in memory.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -20,7 +20,7 @@ use crate::transport::ws::{Role, connection};
 struct Stage {
     hub: Hub,
     board: Rc<Board>,
-    _dir: tempfile::TempDir,
+    dir: tempfile::TempDir,
 }
 
 /// The other end of a reader.
@@ -35,7 +35,7 @@ impl Stage {
         let dir = tempfile::tempdir().unwrap();
         let hub = Hub::bounded(Path::new(dir.path()), observations, usize::MAX);
         let board = Rc::new(Board::new(hub.shared()));
-        Self { hub, board, _dir: dir }
+        Self { hub, board, dir }
     }
 
     /// Observations of the occurrences of these numbers are on disk, and that is told.
@@ -317,7 +317,7 @@ async fn what_cannot_be_read_is_answered_and_the_socket_goes_on() {
 #[tokio::test]
 async fn a_journal_that_cannot_be_read_is_told_and_ends_the_subscription() {
     on_stage(10, async |stage| {
-        std::fs::write(stage._dir.path().join(crate::journal::FILE), "no database").unwrap();
+        std::fs::write(stage.dir.path().join(crate::journal::FILE), "no database").unwrap();
         let mut client = stage.reader(1 << 20);
         client.subscribe("journal", None).await;
         client.hear_of("subscribed").await;
