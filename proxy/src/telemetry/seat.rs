@@ -62,6 +62,9 @@ pub struct Shape {
     pub version: Option<Version>,
 }
 
+/// What was looked up for one kind of duration.
+type Looked = (Of, BoundHistogram<f64>);
+
 /// See the [module](self). When it is dropped, what was counted stays, and nothing counts as held any more.
 pub struct Seat {
     producer: Arc<str>,
@@ -70,7 +73,7 @@ pub struct Seat {
     /// Each attribute set is looked up once.
     bound: RefCell<HashMap<Of, BoundHistogram<f64>>>,
     /// What was recorded last.
-    last: RefCell<[Option<(Of, BoundHistogram<f64>)>; 2]>,
+    last: RefCell<[Option<Looked>; 2]>,
     /// Where traces are kept.
     pub(crate) tracer: Option<Tracer>,
     /// The spans of what it holds.
