@@ -1,4 +1,4 @@
-//! WebSockets written frame by frame, in every way that is allowed and in ways that are not.
+//! Frames written one by one, in every way that is allowed and in ways that are not.
 //!
 //! Nothing here is shared with anybody's library but the digest of the handshake.
 
@@ -6,7 +6,8 @@ use std::collections::VecDeque;
 use std::io;
 
 use tokio::io::{
-    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader, DuplexStream, duplex,
+    AsyncBufReadExt as _, AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _, BufReader,
+    DuplexStream, duplex,
 };
 use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -56,11 +57,11 @@ impl BareFrame {
         match length {
             0..=125 => bytes.push(flag | length as u8),
             126..=0xffff => {
-                bytes.push(flag | 126);
+                bytes.push(flag | 0x7e);
                 bytes.extend((length as u16).to_be_bytes());
             }
             _ => {
-                bytes.push(flag | 127);
+                bytes.push(flag | 0x7f);
                 bytes.extend((length as u64).to_be_bytes());
             }
         }
@@ -204,7 +205,12 @@ async fn hear_lines(mut read: impl AsyncRead + Unpin, mut heard: DuplexStream, i
     }
 }
 
-async fn say_lines(said: DuplexStream, mut write: impl AsyncWrite + Unpin, is_client: bool, mut chance: Chance) {
+async fn say_lines(
+    said: DuplexStream,
+    mut write: impl AsyncWrite + Unpin,
+    is_client: bool,
+    mut chance: Chance,
+) {
     let mut said = BufReader::new(said);
     let mut line = Vec::new();
     while said.read_until(b'\n', &mut line).await.is_ok_and(|count| count > 0) {

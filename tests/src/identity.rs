@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
-    KeyUsagePurpose, SanType,
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer,
+    KeyPair, KeyUsagePurpose, SanType,
 };
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -142,7 +142,9 @@ pub fn client_settings(trusted: &str, shown: Option<&Identity>) -> Arc<ClientCon
     let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
     let builder = builder.expect("versions").with_root_certificates(roots(&[trusted]));
     let settings = match shown {
-        Some(me) => builder.with_client_auth_cert(vec![me.der()], me.key()).expect("a certificate and its key"),
+        Some(me) => {
+            builder.with_client_auth_cert(vec![me.der()], me.key()).expect("a certificate and its key")
+        }
         None => builder.with_no_client_auth(),
     };
     Arc::new(settings)
@@ -151,8 +153,9 @@ pub fn client_settings(trusted: &str, shown: Option<&Identity>) -> Arc<ClientCon
 /// The settings of a server; with a CA it lets in nobody without a certificate of that CA.
 pub fn server_settings(shown: &Identity, asked: Option<&str>) -> Arc<ServerConfig> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let builder =
-        ServerConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions().expect("versions");
+    let builder = ServerConfig::builder_with_provider(provider.clone())
+        .with_safe_default_protocol_versions()
+        .expect("versions");
     let builder = match asked {
         Some(ca) => {
             let verifier = WebPkiClientVerifier::builder_with_provider(roots(&[ca]), provider).build();

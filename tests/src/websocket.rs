@@ -108,13 +108,15 @@ impl LineSocket {
     ///
     /// # Errors
     /// The client did not ask for a WebSocket.
-    pub async fn welcome(
-        stream: impl Bidirectional + 'static,
-    ) -> Result<(Self, http::Request<()>), Refused> {
+    #[allow(clippy::result_large_err)] // What a look may answer with is tungstenite's.
+    pub async fn welcome(stream: impl Bidirectional + 'static) -> Result<(Self, http::Request<()>), Refused> {
         let mut asked = None;
         let look = |request: &http::Request<()>, mut answer: http::Response<()>| {
             let offered = request.headers().get("sec-websocket-protocol");
-            if offered.and_then(|it| it.to_str().ok()).is_some_and(|it| it.split(',').any(|it| it.trim() == "mcpl")) {
+            if offered
+                .and_then(|it| it.to_str().ok())
+                .is_some_and(|it| it.split(',').any(|it| it.trim() == "mcpl"))
+            {
                 answer.headers_mut().insert("sec-websocket-protocol", http::HeaderValue::from_static("mcpl"));
             }
             asked = Some(request.clone());

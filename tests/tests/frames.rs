@@ -33,7 +33,8 @@ async fn bare(world: &mut World) -> (BareSocket, BareSocket) {
 
 /// The next message, in one frame.
 async fn hears(socket: &mut BareSocket) -> String {
-    let frame = timeout(PATIENCE, socket.heard()).await.expect("a frame in time").expect("a frame before the end");
+    let frame =
+        timeout(PATIENCE, socket.heard()).await.expect("a frame in time").expect("a frame before the end");
     assert_eq!(frame.head, BareFrame::TEXT, "{frame:?}: {:?}", String::from_utf8_lossy(&frame.payload));
     String::from_utf8(frame.payload).expect("text")
 }

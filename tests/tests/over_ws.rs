@@ -26,12 +26,15 @@ async fn this_is_websocket_on_both_sides() {
         assert!(text.to_ascii_lowercase().contains("\r\nsec-websocket-version: 13\r\n"), "{text}");
         let text = String::from_utf8_lossy(&server).into_owned();
         assert!(text.starts_with("HTTP/1.1 101 "), "{text}");
-        assert!(!text.to_ascii_lowercase().contains("sec-websocket-extensions"), "an extension is used: {text}");
+        assert!(
+            !text.to_ascii_lowercase().contains("sec-websocket-extensions"),
+            "an extension is used: {text}"
+        );
     }
     // A final text frame, masked: what a line would be cannot be read.
     let said = here.said();
     let head = said.windows(4).position(|four| four == b"\r\n\r\n").expect("a head") + 4;
-    assert_eq!(&said[head..head + 2], [0x81, 0x80 | 58], "{:x?}", &said[head..]);
+    assert_eq!(&said[head..head + 2], [0x81, 0x80 | 0x3a], "{:x?}", &said[head..]);
     assert!(!String::from_utf8_lossy(&said).contains("jsonrpc"));
 }
 

@@ -30,8 +30,10 @@ struct Belongings {
 
 impl Belongings {
     fn of(pid: u32) -> Self {
-        let count = |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).expect("the process runs").count();
-        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
+        let count =
+            |what: &str| std::fs::read_dir(format!("/proc/{pid}/{what}")).expect("the process runs").count();
+        let children =
+            std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children")).unwrap_or_default();
         Self {
             descriptors: count("fd"),
             threads: count("task"),
@@ -54,7 +56,8 @@ async fn produce(listener: TcpListener, sessions: Arc<AtomicUsize>) {
             let (read, mut write) = socket.into_split();
             let mut lines = BufReader::new(read).lines();
             while let Ok(Some(line)) = lines.next_line().await {
-                let Some(id) = line.split_once("\"id\":").and_then(|(_, rest)| rest.split([',', '}']).next()) else {
+                let Some(id) = line.split_once("\"id\":").and_then(|(_, rest)| rest.split([',', '}']).next())
+                else {
                     continue;
                 };
                 let answer = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"n\":1}}}}\n");
@@ -79,7 +82,8 @@ impl Caller {
         let stream = TcpStream::connect(("127.0.0.1", port)).await.expect("it is listened to");
         let _ = stream.set_nodelay(true);
         let knock = LineSocket::knock(stream, Knock::at(&format!("ws://127.0.0.1:{port}/h{n}")));
-        let (socket, _) = knock.await.unwrap_or_else(|refused| panic!("host {n} was not let in: {refused:?}"));
+        let (socket, _) =
+            knock.await.unwrap_or_else(|refused| panic!("host {n} was not let in: {refused:?}"));
         let (read, write) = socket.into_split();
         Self { lines: BufReader::new(read).lines(), write }
     }
@@ -92,8 +96,8 @@ impl Caller {
         assert!(answer.contains(&format!("\"id\":{id},")), "{answer}");
     }
 
-    /// Waits for the other side's end.
-    async fn is_ended(mut self) {
+    /// Hears the other side out.
+    async fn listen_out(mut self) {
         while let Ok(Some(_)) = self.lines.next_line().await {}
     }
 }
@@ -115,7 +119,7 @@ async fn visit(port: u16, n: usize, mut chance: Chance) {
     match chance.below(5) {
         0 | 1 => {
             caller.write.shutdown().await.expect("a close frame");
-            caller.is_ended().await;
+            caller.listen_out().await;
         }
         // Gone without a word.
         2 => {}
@@ -128,7 +132,7 @@ async fn visit(port: u16, n: usize, mut chance: Chance) {
         _ => {
             let mut newer = Caller::at(port, n).await;
             newer.ask(1, "initialize").await;
-            caller.is_ended().await;
+            caller.listen_out().await;
         }
     }
 }

@@ -31,7 +31,12 @@ async fn codes_that_can_be_sent_are_told_and_others_become_one_that_can() {
     for (does, (code, reason)) in cases {
         for by_host in [true, false] {
             let told = told(&does, by_host).await;
-            assert_eq!(told.0, code, "{does:?} by the {}: {told:?}", if by_host { "host" } else { "producer" });
+            assert_eq!(
+                told.0,
+                code,
+                "{does:?} by the {}: {told:?}",
+                if by_host { "host" } else { "producer" }
+            );
             if !reason.is_empty() {
                 assert_eq!(told.1, reason);
             } else if (3000..5000).contains(&code) {
@@ -79,7 +84,12 @@ async fn a_side_that_is_lost_is_told_as_an_error() {
         let (host, producer) = bare(&mut world).await;
         let (from, mut to) = if by_host { (host, producer) } else { (producer, host) };
         drop(from);
-        assert_eq!(is_closed(&mut to).await.0, 1011, "lost: the {}", if by_host { "host" } else { "producer" });
+        assert_eq!(
+            is_closed(&mut to).await.0,
+            1011,
+            "lost: the {}",
+            if by_host { "host" } else { "producer" }
+        );
         bare(&mut world).await;
     }
 }
@@ -172,7 +182,8 @@ async fn a_close_that_is_never_answered_ends_all_the_same() {
     for _ in 0..50 {
         producer.say(r#"{"jsonrpc":"2.0","method":"n"}"#).await;
     }
-    let rest = timeout(PATIENCE + Duration::from_secs(30), host.into_inner().read_to_end(&mut Vec::new())).await;
+    let rest =
+        timeout(PATIENCE + Duration::from_secs(30), host.into_inner().read_to_end(&mut Vec::new())).await;
     assert!(rest.is_ok(), "the host's connection was not ended");
     bare(&mut world).await;
 }

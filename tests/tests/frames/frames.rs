@@ -26,10 +26,11 @@ async fn a_ping_between_fragments_is_answered_and_is_no_part_of_the_message() {
     }
 }
 
-/// Between WebSockets a message is what it was; towards lines its line breaks are spaces.
+/// Between two sockets a message is what it was; towards lines its line breaks are spaces.
 #[tokio::test]
 async fn a_pretty_printed_message_is_one_message() {
-    let pretty = "{\n  \"jsonrpc\": \"2.0\",\r\n  \"method\": \"n\",\n  \"params\": {\"t\": \"a\\nb\\u000a\"}\n}\n";
+    let pretty =
+        "{\n  \"jsonrpc\": \"2.0\",\r\n  \"method\": \"n\",\n  \"params\": {\"t\": \"a\\nb\\u000a\"}\n}\n";
     let mut world = world().await;
     let (mut host, mut producer) = bare(&mut world).await;
     for (from, to) in [(&mut host, &mut producer)] {
@@ -149,8 +150,9 @@ async fn over_long(from: &mut BareSocket, to: &mut BareSocket) {
 async fn a_flood_of_pings_is_survived_and_the_last_is_answered() {
     let mut world = world().await;
     let (mut host, mut producer) = bare(&mut world).await;
-    let flood: Vec<u8> =
-        (0..20_000).flat_map(|n: u32| BareFrame::new(BareFrame::PING, n.to_string()).bytes(Some(MASK))).collect();
+    let flood: Vec<u8> = (0..20_000)
+        .flat_map(|n: u32| BareFrame::new(BareFrame::PING, n.to_string()).bytes(Some(MASK)))
+        .collect();
     host.send_bytes(&flood).await;
     host.say(r#"{"jsonrpc":"2.0","method":"after"}"#).await;
     assert!(hears(&mut producer).await.contains("after"));

@@ -1,6 +1,8 @@
 //! However the frames are cut, both sides read what they would have read on lines.
 
-use mcpl_tests::{BareSocket, Carrier, Chance, Host, Message, PATIENCE, Push, Session, World, frayed, message, push};
+use mcpl_tests::{
+    BareSocket, Carrier, Chance, Host, Message, PATIENCE, Push, Session, World, frayed, message, push,
+};
 use regex::Regex;
 use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
@@ -9,8 +11,9 @@ const SEEDS: u64 = 50;
 
 /// One line of one side, of a kind of chance.
 fn line(chance: &mut Chance, side: &str, n: u64) -> String {
-    let text: String =
-        (0..chance.below(60)).map(|_| ["x", "é", "—", "🎉", "\\n", "\\ud83d", " "][chance.below(7) as usize]).collect();
+    let text: String = (0..chance.below(60))
+        .map(|_| ["x", "é", "—", "🎉", "\\n", "\\ud83d", " "][chance.below(7) as usize])
+        .collect();
     let id = match chance.below(4) {
         0 => format!("{n}"),
         1 => format!("\"{side}-{n}\""),
@@ -61,7 +64,9 @@ async fn transcript(world: &mut World, seed: u64) -> (Vec<String>, Vec<String>) 
     session.host.script.mute(true);
     session.producer.script.mute(true);
     // One direction after the other: how the two meet is nobody's promise.
-    for (from, to, side) in [(&*session.host, &*session.producer, "h"), (&*session.producer, &*session.host, "p")] {
+    for (from, to, side) in
+        [(&*session.host, &*session.producer, "h"), (&*session.producer, &*session.host, "p")]
+    {
         for n in 0..12 {
             from.send(line(&mut chance, side, n)).await;
         }
@@ -94,8 +99,9 @@ fn common(lines: &[String]) -> Vec<String> {
 
 /// What the program says by itself comes last.
 fn apart(lines: Vec<String>) -> Vec<String> {
-    let (ours, passed): (Vec<String>, Vec<String>) =
-        lines.into_iter().partition(|line| line.starts_with(r#"{"jsonrpc":"2.0","id":<id>"#) && line.contains("eventId"));
+    let (ours, passed): (Vec<String>, Vec<String>) = lines
+        .into_iter()
+        .partition(|line| line.starts_with(r#"{"jsonrpc":"2.0","id":<id>"#) && line.contains("eventId"));
     [passed, ours].concat()
 }
 
@@ -113,7 +119,8 @@ async fn fifty_ways_of_cutting_frames_are_read_as_lines() {
             let (expected, got) = (apart(common(expected)), apart(common(got)));
             let differ = expected.iter().zip(&got).position(|(one, other)| one != other);
             let at = differ.unwrap_or(expected.len().min(got.len()));
-            let brief = |lines: &[String]| lines.get(at).map(|line| line.chars().take(300).collect::<String>());
+            let brief =
+                |lines: &[String]| lines.get(at).map(|line| line.chars().take(300).collect::<String>());
             assert!(
                 expected == got,
                 "seed {seed}: the {side} read something else at line {at}\non lines: {:?}\nin frames: {:?}",

@@ -8,7 +8,9 @@ use mcpl_tests::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use super::scene::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 const ALL: [&str; 4] = ["pushEvents", "channelsIncoming", "deferred", "channelScopedPush"];
 

@@ -49,7 +49,8 @@ async fn a_host_without_a_certificate_or_with_anothers_is_told_by_tls() {
 async fn a_certificate_of_another_name_is_told_so_in_words() {
     let clients = Authority::new("clients");
     let mut world = asking(&clients, "client_names = [\"spiffe://x/host\", \"ops.example\"]").await;
-    for stranger in [Leaf::known_as("spiffe://x/hosts"), Leaf::named(&["op.example"]), Leaf::named(&["x.ops.example"])]
+    for stranger in
+        [Leaf::known_as("spiffe://x/hosts"), Leaf::named(&["op.example"]), Leaf::named(&["x.ops.example"])]
     {
         let settings = client_settings(&Authority::common().pem, Some(&clients.issue(&stranger)));
         match knock(world.port(), settings).await {
@@ -77,7 +78,9 @@ async fn what_is_no_handshake_leaves_the_listener_as_it_was() {
     let clients = Authority::new("clients");
     let mut world = asking(&clients, "").await;
     let elsewhere = client_settings(&Authority::new("elsewhere").pem, None);
-    assert!(matches!(knock(world.port(), elsewhere).await, Err(Shut::Tls(why)) if why.contains("UnknownIssuer")));
+    assert!(
+        matches!(knock(world.port(), elsewhere).await, Err(Shut::Tls(why)) if why.contains("UnknownIssuer"))
+    );
     for noise in [&b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"[..], b"\x16\x03\x01", &[0xff; 4096]] {
         let mut stream = TcpStream::connect(("127.0.0.1", world.port())).await.expect("it is listened to");
         stream.write_all(noise).await.expect("a write");
@@ -94,8 +97,8 @@ fn hello(version: u16) -> Vec<u8> {
     let suites: &[u8] = &[0xc0, 0x13, 0xc0, 0x14, 0xc0, 0x09, 0xc0, 0x0a, 0x00, 0x2f, 0x00, 0x35];
     // Groups (x25519, P-256), point formats, signatures.
     let extensions: &[u8] = &[
-        0x00, 0x0a, 0x00, 0x06, 0x00, 0x04, 0x00, 0x1d, 0x00, 0x17, 0x00, 0x0b, 0x00, 0x02, 0x01, 0x00, 0x00, 0x0d, 0x00,
-        0x06, 0x00, 0x04, 0x04, 0x03, 0x04, 0x01,
+        0x00, 0x0a, 0x00, 0x06, 0x00, 0x04, 0x00, 0x1d, 0x00, 0x17, 0x00, 0x0b, 0x00, 0x02, 0x01, 0x00, 0x00,
+        0x0d, 0x00, 0x06, 0x00, 0x04, 0x04, 0x03, 0x04, 0x01,
     ];
     let mut body = vec![major, minor];
     body.extend([7; 32]);

@@ -9,7 +9,11 @@ use tokio_rustls::TlsAcceptor;
 use super::{PATIENCE, world};
 
 /// A world whose producer shows `shown`, and asks for a certificate of `asked`.
-async fn with_producer(connect_tls: &str, shown: &Identity, asked: Option<&str>) -> (World, tokio::task::JoinHandle<()>) {
+async fn with_producer(
+    connect_tls: &str,
+    shown: &Identity,
+    asked: Option<&str>,
+) -> (World, tokio::task::JoinHandle<()>) {
     let world = World::unreachable().over(mcpl_tests::Carrier::Secure);
     let world = world.table("connect_tls", connect_tls).keys("connect_timeout_ms = 1500");
     std::fs::write(world.folder().join("ca.crt"), &Authority::common().pem).expect("a folder to write in");

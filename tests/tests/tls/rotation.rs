@@ -69,7 +69,8 @@ impl Load {
         for task in self.tasks {
             task.await.expect("nothing was dropped");
         }
-        let (turns, handshakes) = (self.turns.load(Ordering::Relaxed), self.handshakes.load(Ordering::Relaxed));
+        let (turns, handshakes) =
+            (self.turns.load(Ordering::Relaxed), self.handshakes.load(Ordering::Relaxed));
         assert!(turns > 50 && handshakes > 20, "{turns} turns, {handshakes} handshakes: that was no load");
     }
 }

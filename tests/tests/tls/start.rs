@@ -14,8 +14,18 @@ async fn without_its_certificate_the_program_does_not_start_and_says_which_file(
         ("no certificate", None, Some(good.key.clone()), "me.crt"),
         ("a key that is none", Some(good.cert.clone()), Some("none".into()), "me.key"),
         ("another's key", Some(good.cert.clone()), Some(other.key), "me.key"),
-        ("half a certificate", Some(good.cert[..good.cert.len() / 2].into()), Some(good.key.clone()), "me.crt"),
-        ("an expired one", Some(Authority::common().issue(&Leaf::local().expired()).cert), Some(good.key.clone()), "me."),
+        (
+            "half a certificate",
+            Some(good.cert[..good.cert.len() / 2].into()),
+            Some(good.key.clone()),
+            "me.crt",
+        ),
+        (
+            "an expired one",
+            Some(Authority::common().issue(&Leaf::local().expired()).cert),
+            Some(good.key.clone()),
+            "me.",
+        ),
         ("empty", Some(String::new()), Some(good.key.clone()), "me.crt"),
     ];
     for (case, cert, key, file) in cases {
