@@ -1,7 +1,7 @@
 //! Reading PEM files.
 
-use std::fs::File;
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 
 use rustls_pki_types::pem::{self, PemObject};
@@ -21,10 +21,7 @@ pub const MAX_FILE_BYTES: u64 = 1 << 20;
 ///
 /// A [`Fault`] if the file cannot be read whole, is no PEM, or holds no certificate.
 pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
-    let text = text(path)?;
-    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(&text).collect();
-    let found = found.map_err(|error| wrong(&error, Wrong::NoCertificate).at(path))?;
-    if found.is_empty() { Err(Wrong::NoCertificate.at(path)) } else { Ok(found) }
+    certificates_in(&text(path)?, path)
 }
 
 /// The one private key of a PEM file (PKCS #8, PKCS #1 or SEC 1); blocks of other kinds are passed over.
@@ -33,8 +30,21 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> 
 ///
 /// A [`Fault`] if the file cannot be read whole, is no PEM, or does not hold exactly one private key.
 pub fn private_key(path: &Path) -> Result<Key, Fault> {
-    let text = text(path)?;
-    let found: Result<Vec<_>, _> = PrivateKeyDer::pem_slice_iter(&text).collect();
+    private_key_in(&text(path)?, path)
+}
+
+/// The certificates in the text of a file.
+pub(crate) fn certificates_in(text: &[u8], path: &Path) -> Result<Vec<CertificateDer<'static>>, Fault> {
+    whole(text, path)?;
+    let found: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(text).collect();
+    let found = found.map_err(|error| wrong(&error, Wrong::NoCertificate).at(path))?;
+    if found.is_empty() { Err(Wrong::NoCertificate.at(path)) } else { Ok(found) }
+}
+
+/// The private key in the text of a file.
+pub(crate) fn private_key_in(text: &[u8], path: &Path) -> Result<Key, Fault> {
+    whole(text, path)?;
+    let found: Result<Vec<_>, _> = PrivateKeyDer::pem_slice_iter(text).collect();
     let mut found = found.map_err(|error| wrong(&error, Wrong::NoKey).at(path))?;
     match (found.pop(), found.len()) {
         (Some(key), 0) => Ok(Key::new(key)),
@@ -43,12 +53,25 @@ pub fn private_key(path: &Path) -> Result<Key, Fault> {
     }
 }
 
-fn text(path: &Path) -> Result<Vec<u8>, Fault> {
-    let unreadable = |error: std::io::Error| Wrong::Unreadable(error.kind()).at(path);
+/// The text of a file, which is up to [`MAX_FILE_BYTES`] long.
+pub(crate) fn text(path: &Path) -> Result<Vec<u8>, Fault> {
+    let unreadable = |error: io::Error| Wrong::Unreadable(error.kind()).at(path);
+    let kind = fs::metadata(path).map_err(unreadable)?.file_type();
+    if !kind.is_file() && !kind.is_dir() {
+        // To open a pipe may take for ever.
+        return Err(Wrong::Unreadable(io::ErrorKind::Unsupported).at(path));
+    }
     let mut text = Vec::new();
     let file = File::open(path).map_err(unreadable)?;
     file.take(MAX_FILE_BYTES + 1).read_to_end(&mut text).map_err(unreadable)?;
     if text.len() as u64 > MAX_FILE_BYTES { Err(Wrong::TooLong(MAX_FILE_BYTES).at(path)) } else { Ok(text) }
+}
+
+/// A text that ends inside the first line of a block is cut; the parser takes it for prose.
+fn whole(text: &[u8], path: &Path) -> Result<(), Fault> {
+    let last = text.rsplit(|&byte| byte == b'\n').next().unwrap_or_default();
+    let cut = !last.is_empty() && b"-----BEGIN ".starts_with(last);
+    if cut { Err(Wrong::Malformed.at(path)) } else { Ok(()) }
 }
 
 /// The parser's errors quote the line they stumble over, which may be of a key: only their kind is kept.

@@ -1,4 +1,6 @@
-//! Lines out of a stream of bytes (contract 3.2).
+//! Lines out of a stream of bytes, and messages whose ends the transport knows (contract 3.2).
+
+use std::collections::VecDeque;
 
 use bytes::{BufMut, Bytes, BytesMut};
 use memchr::memchr;
@@ -40,12 +42,40 @@ pub struct Framer {
     fresh: bool,
     /// The line being read is over the limit and its frame was given: the rest of it is thrown away.
     discarding: bool,
+    /// Where the transport knows where a message ends.
+    ends: Option<Ends>,
+}
+
+/// Messages that are whole in the buffer, in order.
+#[derive(Debug, Default)]
+struct Ends {
+    /// The length of each, with the `\n` behind it.
+    lengths: VecDeque<usize>,
+    /// Their sum.
+    total: usize,
 }
 
 impl Framer {
     /// A framer at the start of a stream; a line may have `limit` bytes.
     pub fn new(limit: usize) -> Self {
-        Self { buf: BytesMut::new(), limit, scanned: 0, fresh: true, discarding: false }
+        Self { buf: BytesMut::new(), limit, scanned: 0, fresh: true, discarding: false, ends: None }
+    }
+
+    /// A framer of a transport with messages (WebSocket): what is appended to [`Framer::buf`] is text of a
+    /// message until [`Framer::end_message`]. A message may have `limit` bytes, a BOM at its start not counted,
+    /// and line breaks inside; blank ones are dropped, and so is one that the stream ends in.
+    pub fn messages(limit: usize) -> Self {
+        Self { fresh: false, ends: Some(Ends::default()), ..Self::new(limit) }
+    }
+
+    /// The message that was appended is whole. Does nothing in a framer of lines.
+    pub fn end_message(&mut self) {
+        if let Some(ends) = &mut self.ends {
+            self.buf.put_u8(b'\n');
+            let length = self.buf.len() - ends.total;
+            ends.lengths.push_back(length);
+            ends.total += length;
+        }
     }
 
     /// From now on a line may have `limit` bytes.
@@ -71,13 +101,17 @@ impl Framer {
             return None;
         }
         loop {
-            let found = self.buf.get(self.scanned..).and_then(|rest| memchr(b'\n', rest));
-            let Some(end) = found.map(|found| self.scanned + found) else {
+            let Some(end) = self.end() else {
                 return self.unfinished();
             };
             let line = self.buf.split_to(end + 1);
             self.scanned = 0;
-            let frame = if std::mem::take(&mut self.discarding) { None } else { self.frame(line) };
+            let discarded = std::mem::take(&mut self.discarding);
+            let frame = match &self.ends {
+                _ if discarded => None,
+                None => self.frame(line),
+                Some(_) => self.message(line),
+            };
             if end > READ_BYTES && self.buf.len() <= end {
                 self.shrink();
             }
@@ -99,7 +133,8 @@ impl Framer {
         }
         let mut line = std::mem::take(&mut self.buf);
         self.scanned = 0;
-        if std::mem::take(&mut self.discarding) {
+        // Of a message that is not whole nothing is known but that its peer is gone.
+        if std::mem::take(&mut self.discarding) || self.ends.is_some() {
             return None;
         }
         line.put_u8(b'\n');
@@ -117,6 +152,17 @@ impl Framer {
         true
     }
 
+    /// Where the `\n` is that ends the next line or message.
+    fn end(&mut self) -> Option<usize> {
+        if let Some(ends) = &mut self.ends {
+            let length = ends.lengths.pop_front()?;
+            ends.total -= length;
+            return Some(length - 1);
+        }
+        let found = memchr(b'\n', self.buf.get(self.scanned..)?)?;
+        Some(self.scanned + found)
+    }
+
     /// No line end in the buffer: whether the line is too long already.
     fn unfinished(&mut self) -> Option<Frame> {
         self.scanned = self.buf.len();
@@ -125,12 +171,13 @@ impl Framer {
             self.scanned = 0;
             return None;
         }
-        // A `\r` at the end may belong to the line end, and the head is given whole: both are only known
-        // a byte later. Without that the frame would depend on how the bytes came.
-        if self.buf.len() <= self.limit.max(HEAD_BYTES).saturating_add(1) {
+        // A `\r` at the end may belong to the line end, a BOM does not count, and the head is given whole.
+        // Without that the frame would depend on how the bytes came.
+        if self.buf.len() <= self.limit.max(HEAD_BYTES).saturating_add(BOM.len()) {
             return None;
         }
-        let head = Bytes::copy_from_slice(self.buf.get(..HEAD_BYTES).unwrap_or_default());
+        let bom = if self.ends.is_some() && self.buf.starts_with(BOM) { BOM.len() } else { 0 };
+        let head = Bytes::copy_from_slice(self.buf.get(bom..bom + HEAD_BYTES).unwrap_or_default());
         self.buf.clear();
         self.scanned = 0;
         self.shrink();
@@ -153,6 +200,21 @@ impl Framer {
             return None;
         }
         Some(Frame::Line(Line::from_wire(line.freeze())))
+    }
+
+    /// The frame of a message with a `\n` behind it; `None` if it is blank.
+    fn message(&self, mut message: BytesMut) -> Option<Frame> {
+        if message.starts_with(BOM) {
+            drop(message.split_to(BOM.len()));
+        }
+        let len = message.len() - 1;
+        if len > self.limit {
+            return Some(Frame::TooLong(Bytes::copy_from_slice(message.get(..len.min(HEAD_BYTES))?)));
+        }
+        if scan::space(&message, 0) == message.len() {
+            return None;
+        }
+        Some(Frame::Line(Line::from_message(message.freeze())))
     }
 
     /// Moves what is in the buffer to one of ordinary size, so that a large line's memory can go.

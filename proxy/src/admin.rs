@@ -11,6 +11,7 @@
 //! | `GET /ready` | 200, or 503 with the reasons why not |
 //! | `GET /metrics` | 200, Prometheus' text |
 //! | `GET /v1/producers` | 200, an array |
+//! | `GET /v1/reloads` | 200, how often the configuration was taken over, and how often it was not |
 //! | `GET /v1/occurrences/{eventId}[?producer=N]` | 200, 404, or 409 with the producers that have it |
 //! | `GET /v1/work[?producer=N][&after=ID][&limit=K]` | 200, an array; `Link: <…>; rel="next"` where there is more |
 //! | `POST /v1/producers/{name}/flush` | 204, 404 |
@@ -28,13 +29,14 @@ mod router;
 mod socket;
 #[cfg(test)]
 mod tests;
-mod token;
+mod tls;
 
 pub use self::connection::{
-    ANSWER_WITHIN, BODY_BYTES, BODY_WITHIN, HEADER_BYTES, HEADER_WITHIN, HEADERS, LIFE, PARTING,
+    ANSWER_WITHIN, BODY_BYTES, BODY_WITHIN, HANDSHAKE_WITHIN, HEADER_BYTES, HEADER_WITHIN, HEADERS, LIFE,
+    PARTING,
 };
 pub use self::desk::Desk;
-pub use self::listener::{CONNECTIONS, serve_tcp, serve_unix};
+pub use self::listener::{CONNECTIONS, Terms, serve_tcp, serve_unix};
 pub use self::router::{LISTED, PATH_BYTES};
 pub use self::socket::{Control, SOCKET};
-pub use self::token::{TOKEN_FILE_BYTES, Token};
+pub use self::tls::Tls;

@@ -16,6 +16,7 @@ mod session;
 pub mod settings;
 mod waiting;
 
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
 use std::hash::{BuildHasher, Hasher, RandomState};
@@ -34,7 +35,7 @@ use self::core::{Asked, Core, News};
 pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
 use self::offspring::Word;
-pub use self::order::{Ask, Order, Status};
+pub use self::order::{Ask, Common, Order, Status};
 use self::probe::Probe;
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::reach::reach;
@@ -43,22 +44,22 @@ use crate::child;
 use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
 use crate::journal::{Ledger, OpenFault};
+use crate::keyring::Keyring;
 use crate::telemetry::board::Reading;
 use crate::telemetry::seat::Seat;
 use crate::transport::Connection;
-
-/// How long a drain may take before what is left stays behind.
-const DRAIN: Duration = Duration::from_secs(5);
+use crate::transport::dial::Dialer;
+use crate::transport::ws::close::Close;
 
 /// What a binding is served on, beside its producer's configuration.
 #[derive(Debug)]
 pub struct Ground {
     /// Its end of the journal.
     pub ledger: Ledger,
-    /// How long what passes may wait for the journal (contract 7.6).
-    pub journal_wait: Duration,
-    /// Dead letters that keep their content.
-    pub max_dead_letters: usize,
+    /// What it has in common with the other bindings.
+    pub common: Common,
+    /// The TLS stores, for a producer that is dialled.
+    pub keyring: Keyring,
     /// Where it says what it does; `None`: nobody wants to know.
     pub seat: Option<Seat>,
 }
@@ -92,8 +93,7 @@ pub struct Outcome {
 pub struct Binding {
     producer: config::Producer,
     core: Core,
-    journal_wait: Duration,
-    max_dead_letters: usize,
+    common: Common,
     seat: Option<Rc<Seat>>,
     orders: mpsc::Receiver<Order>,
     connections: Option<mpsc::Receiver<Connection>>,
@@ -107,7 +107,9 @@ pub struct Binding {
     /// Observe mode, between two sessions.
     shadow: Option<Box<Shadow>>,
     last: Option<Retired>,
-    unreached: Rc<std::cell::RefCell<Option<String>>>,
+    unreached: Rc<RefCell<Option<String>>>,
+    /// How the producer is dialled, where it is.
+    dialer: Rc<Dialer>,
 }
 
 impl Binding {
@@ -121,8 +123,8 @@ impl Binding {
         orders: mpsc::Receiver<Order>,
         ground: Ground,
     ) -> Result<Self, OpenFault> {
-        let Ground { ledger, journal_wait, max_dead_letters, seat } = ground;
-        let settings = settings::settings(&producer, max_dead_letters);
+        let Ground { ledger, common, keyring, seat } = ground;
+        let settings = settings::settings(&producer, common.max_dead_letters);
         let core = Core::open(settings, ledger, random())?;
         let load = core.engine.load();
         if load.held > 0 {
@@ -131,8 +133,7 @@ impl Binding {
         let mut binding = Self {
             producer,
             core,
-            journal_wait,
-            max_dead_letters,
+            common,
             seat: seat.map(Rc::new),
             orders,
             connections: None,
@@ -145,6 +146,7 @@ impl Binding {
             shadow: None,
             last: None,
             unreached: Rc::default(),
+            dialer: Rc::new(Dialer::new(keyring)),
         };
         let limit = binding.producer.limits.max_message_bytes;
         match entrance {
@@ -162,7 +164,7 @@ impl Binding {
     pub async fn serve(mut self) -> Outcome {
         poll_fn(|cx| self.poll(cx)).await;
         if let Some(session) = self.session.take() {
-            self.retire(session);
+            self.retire(session, &going_away());
         }
         self.publish();
         let held = self.core.engine.load().held;
@@ -203,7 +205,7 @@ impl Binding {
             if self.session.as_ref().is_some_and(|session| session.over)
                 && let Some(session) = self.session.take()
             {
-                self.retire(session);
+                self.retire(session, &going_away());
                 if self.single {
                     return Poll::Ready(());
                 }
@@ -233,18 +235,18 @@ impl Binding {
     fn poll_orders(&mut self, cx: &mut Context<'_>) -> bool {
         while let Poll::Ready(order) = self.orders.poll_recv(cx) {
             match order {
-                Some(Order::Settings(producer)) => self.reload(*producer),
+                Some(Order::Settings(producer, common)) => self.reload(*producer, common),
                 Some(Order::Ask(ask)) => self.answer(ask),
-                Some(Order::Drain) => self.drain(),
+                Some(Order::Drain(within)) => self.drain(within),
                 Some(Order::Signal(signal)) => {
                     self.signal(signal);
                 }
-                Some(Order::End(signal)) => {
+                Some(Order::End(signal, within)) => {
                     // A child may survive the signal, and its session goes on with it.
                     if self.signal(signal) {
                         self.tell(Input::Flush);
                     } else {
-                        self.drain();
+                        self.drain(within);
                     }
                 }
                 Some(Order::Stop) | None => {
@@ -266,10 +268,12 @@ impl Binding {
         true
     }
 
-    fn drain(&mut self) {
-        self.draining = Some(Instant::now() + DRAIN);
+    fn drain(&mut self, within: Duration) {
+        self.draining = Some(Instant::now() + within);
         self.connections = None;
-        self.probes.clear();
+        for probe in self.probes.drain(..) {
+            probe.dismiss(&going_away());
+        }
         self.tell(Input::Drain);
     }
 
@@ -284,12 +288,14 @@ impl Binding {
         })
     }
 
-    fn reload(&mut self, producer: config::Producer) {
-        let settings = Box::new(settings::settings(&producer, self.max_dead_letters));
+    fn reload(&mut self, producer: config::Producer, common: Common) {
+        self.common = common;
+        let settings = Box::new(settings::settings(&producer, common.max_dead_letters));
         let limit = producer.limits.max_message_bytes;
         if let Some(session) = &mut self.session {
             session.exchange.set_terms(settings::terms(&producer));
             session.set_limit(limit);
+            session.journal_wait = common.journal_wait;
         }
         self.tell(Input::Settings(settings));
         self.producer = producer;
@@ -302,7 +308,7 @@ impl Binding {
         let shadow = self.shadow.take();
         if self.producer.coalesce.mode == config::Mode::Observe {
             let anew = || {
-                let settings = settings::settings(&self.producer, self.max_dead_letters);
+                let settings = settings::settings(&self.producer, self.common.max_dead_letters);
                 Box::new(Shadow::new(settings, terms, random()))
             };
             exchange.observe(shadow.unwrap_or_else(anew));
@@ -316,15 +322,18 @@ impl Binding {
         if let Some(line) = first {
             exchange.from_host(&mut self.core.engine, self.core.clock.now(), line);
         }
-        let dial = Box::pin(reach(self.producer.clone(), Rc::clone(&self.unreached)));
-        let (core, wait) = (&mut self.core, self.journal_wait);
+        let dial =
+            Box::pin(reach(self.producer.clone(), Rc::clone(&self.dialer), Rc::clone(&self.unreached)));
+        let (core, wait) = (&mut self.core, self.common.journal_wait);
         let session = Session::new(exchange, (host, framer), (limit, wait), is_stdio, core, dial);
         self.session = Some(session);
     }
 
-    fn retire(&mut self, session: Session) {
-        let mut retired = session.retire(&mut self.core);
+    /// Ends a session; `why` is what a WebSocket is told, unless a side ended by itself.
+    fn retire(&mut self, session: Session, why: &Close) {
+        let mut retired = session.retire(&mut self.core, why);
         self.tally += retired.tally;
+        self.dialer.ended(retired.by_producer);
         tracing::info!(producer = %self.producer.name, did = %retired.tally, "the session is over");
         if let Some(shadow) = retired.shadow.take() {
             tracing::info!(
@@ -437,6 +446,7 @@ impl Binding {
                 let _ = told.send(Status {
                     session: self.session.is_some(),
                     host: self.session.as_ref().map(|session| session.peer().to_owned()),
+                    names: self.session.as_ref().map(|s| s.peer_names.clone()).unwrap_or_default(),
                     load: self.core.engine.load(),
                     store: self.core.store(),
                     observed: self.shadow().map(Shadow::observed),
@@ -444,6 +454,11 @@ impl Binding {
             }
         }
     }
+}
+
+/// What a WebSocket is told when the program ends, or its producer is served no more.
+fn going_away() -> Close {
+    Close::new(Close::AWAY, "the sidecar is going away")
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

@@ -14,7 +14,7 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::transport::stderr::Stderr;
-use crate::transport::{Connection, pipe_reader, pipe_writer};
+use crate::transport::{Connection, Facts, pipe_reader, pipe_writer};
 
 mod drain;
 mod group;
@@ -162,7 +162,8 @@ impl Child {
         let writer = pipe_writer(OwnedFd::from(stdin)).map_err(failed)?;
         let reader = pipe_reader(OwnedFd::from(stdout)).map_err(failed)?;
         child.drain = Some(drain::start(OwnedFd::from(errors), stderr).map_err(failed)?);
-        Ok((child, Connection { reader, writer, peer: format!("child {}", pid.as_raw_nonzero()) }))
+        let peer = format!("child {}", pid.as_raw_nonzero());
+        Ok((child, Connection { reader, writer, peer, facts: Facts::PIPE }))
     }
 
     /// The process id of the group's leader.

@@ -9,8 +9,10 @@ use clap::Parser as _;
 use clap::error::ErrorKind;
 
 use crate::config::{self, Env, Loaded, Purpose};
+use crate::keyring::Keyring;
 
 mod args;
+mod certs;
 mod classify;
 pub mod exit;
 mod journal;
@@ -45,17 +47,24 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
     let done = match command {
         args::Command::Run(run) => loaded(Purpose::Run, &run.config, env).map(|loaded| {
             let _log = log::start(&loaded.config.telemetry);
-            crate::serve::run(loaded.config, &run.config)
+            crate::serve::run(&loaded, &run.config)
         }),
         args::Command::Wrap(wrap) => wrap::options(wrap, env).map(|options| {
             let _log = log::start(&options.config.telemetry);
             crate::serve::wrap(options)
         }),
-        args::Command::Check(check) => {
-            loaded(Purpose::Run, &check.config, env).map(|l| printed(&l.effective()))
-        }
+        args::Command::Check(check) => loaded(Purpose::Run, &check.config, env).and_then(|loaded| {
+            if check.files {
+                loaded.open_named(&Keyring::default()).map_err(|errors| {
+                    out::complain(&errors.to_string());
+                    exit::CONFIG
+                })?;
+            }
+            Ok(printed(&loaded.effective()))
+        }),
         args::Command::Classify(classify) => classify::classify(&classify, env).map(|()| ExitCode::SUCCESS),
         args::Command::Journal(journal) => journal::journal(journal, env),
+        args::Command::Certs(certs) => certs::certs(&certs),
         // A schema always has a text: its keys are strings.
         args::Command::Schema => Ok(printed(&format!("{:#}\n", config::schema()))),
         args::Command::Demo => Ok(crate::demo::run()),

@@ -11,16 +11,22 @@ use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
+mod authority;
 mod build;
+mod doors;
 mod effective;
 mod endpoint;
 mod errors;
+mod identity;
 mod keys;
 mod model;
+mod named;
 mod nearest;
 mod preset;
+mod reach;
 mod read;
 mod refusal;
+mod resolve;
 mod rule;
 mod schema;
 mod subject;
@@ -28,11 +34,13 @@ mod substitute;
 #[cfg(test)]
 mod tests;
 
-pub use self::endpoint::{Authority, Endpoint, Scheme};
+pub use self::authority::Authority;
+pub use self::endpoint::{Endpoint, Scheme, Shown};
 pub use self::errors::{Errors, Problem, SHOWN};
+pub use self::identity::{Admin, ConnectAuth, ConnectTls, ListenAuth, ListenTls, TokenSource};
 pub use self::model::{
-    Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
-    Mode, Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Shims, Telemetry, Uncoalesced,
+    Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel, Mode,
+    Pattern, Peer, Position, Producer, Profile, Refusals, Rule, Shims, Telemetry, TokenForm, Uncoalesced,
 };
 pub use self::schema::schema;
 pub use self::substitute::Env;
@@ -53,14 +61,26 @@ pub enum Purpose {
     Wrap,
 }
 
-/// A configuration with what is needed to print it.
-#[derive(Clone, Debug)]
+/// A configuration with what is needed to print it, and to say where it names something.
+#[derive(Clone)]
 pub struct Loaded {
     /// The configuration.
     pub config: Config,
     section: read::Section,
+    path: PathBuf,
+    text: String,
     folder: PathBuf,
     purpose: Purpose,
+}
+
+/// Not the text, which may hold secrets.
+impl std::fmt::Debug for Loaded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Loaded")
+            .field("path", &self.path)
+            .field("purpose", &self.purpose)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Loaded {
@@ -114,7 +134,7 @@ pub fn parse(purpose: Purpose, path: &Path, text: &str, env: Env<'_>) -> Result<
     let state_dir = crate::state::default_dir(env);
     let config = build::Builder { faults: &mut faults, purpose, folder: &folder, state_dir }.config(&section);
     if faults.is_empty() {
-        Ok(Loaded { config, section, folder, purpose })
+        Ok(Loaded { config, section, path: path.to_owned(), text: text.to_owned(), folder, purpose })
     } else {
         Err(faults.into_errors(path))
     }

@@ -9,6 +9,8 @@
 //! | [`transport`], [`child`], [`outbox`] | how bytes move |
 //! | [`admin`] | what an operator asks a running program |
 //! | [`config`], [`cli`], [`state`] | what an operator says, and where state lies |
+//! | [`keyring`] | the TLS stores that the configuration names |
+//! | [`token`] | bearer tokens: where they are, how they are shown and compared |
 //! | [`journal`] | what must outlive the process: rows on disk |
 //! | [`telemetry`] | what the program tells of itself: metrics |
 //! | [`demo`] | all of it, shown |
@@ -21,8 +23,10 @@ pub mod config;
 pub mod demo;
 pub mod exchange;
 pub mod journal;
+pub mod keyring;
 pub mod outbox;
 pub mod serve;
 pub mod state;
 pub mod telemetry;
+pub mod token;
 pub mod transport;

@@ -3,12 +3,15 @@
 //! Small lines are copied together, so that many messages leave in one system call and a short line does not
 //! keep the whole read buffer it came in alive; large lines are kept as they are. A line may carry a tag whose
 //! first and last byte are reported (contract 7.4). What waits for the journal is not here yet.
+//!
+//! A queue towards a line transport makes spaces of the line breaks that a WebSocket message may have between
+//! its tokens; one towards messages keeps every byte.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
-use bytes::Bytes;
 use mcpl_codec::line::Line;
+use memchr::memchr;
 
 /// Lines up to this many bytes are copied together; larger ones are queued without a copy.
 const COPY_MAX: usize = 4 * 1024;
@@ -31,17 +34,17 @@ pub enum Event {
 
 #[derive(Debug)]
 enum Segment {
-    /// Lines without a tag, copied together.
+    /// Lines without a tag and without breaks of their own, copied together.
     Run(Vec<u8>),
-    /// One line, not copied.
-    Whole(Bytes),
+    /// One line.
+    Whole(Line),
 }
 
 impl Segment {
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Run(run) => run,
-            Self::Whole(line) => line,
+            Self::Whole(line) => line.wire(),
         }
     }
 }
@@ -72,6 +75,8 @@ pub struct Outbox {
     /// Bytes of lines with a tag whose last byte is not written.
     tagged: u64,
     limit: usize,
+    /// Towards messages: a line may have breaks of its own.
+    breaks: bool,
     /// An emptied run, used again.
     spare: Vec<u8>,
 }
@@ -88,22 +93,43 @@ impl Outbox {
             written: 0,
             tagged: 0,
             limit,
+            breaks: false,
             spare: Vec::new(),
+        }
+    }
+
+    /// Whether lines keep the breaks of their own, which is for messages; at first they do not. What is queued
+    /// is changed with it: until the producer is reached it may be either.
+    pub fn keep_breaks(&mut self, keep: bool) {
+        self.breaks = keep;
+        if keep {
+            return;
+        }
+        for segment in &mut self.segments {
+            if let Segment::Whole(line) = segment
+                && line.has_breaks()
+            {
+                *line = line.flat();
+            }
         }
     }
 
     /// Queues a line; with `tag` its progress is reported.
     pub fn push(&mut self, line: &Line, tag: Option<u64>) {
-        self.queue(line.wire(), tag);
+        if line.has_breaks() && !self.breaks {
+            return self.queue(&line.flat(), tag);
+        }
+        self.queue(line, tag);
     }
 
-    fn queue(&mut self, wire: &Bytes, tag: Option<u64>) {
+    fn queue(&mut self, line: &Line, tag: Option<u64>) {
+        let wire = line.wire();
         let start = self.pushed;
         self.pushed += wire.len() as u64;
         if let Some(tag) = tag {
             self.marks.push_back(Mark { start, end: self.pushed, tag, started: false });
             self.tagged += wire.len() as u64;
-        } else if wire.len() <= COPY_MAX {
+        } else if wire.len() <= COPY_MAX && !line.has_breaks() {
             match self.segments.back_mut() {
                 Some(Segment::Run(run)) if run.len() + wire.len() <= RUN_MAX => run.extend_from_slice(wire),
                 _ => {
@@ -114,8 +140,19 @@ impl Outbox {
             }
             return;
         }
-        let owned = if wire.len() <= COPY_MAX { Bytes::copy_from_slice(wire) } else { wire.clone() };
+        let owned = if wire.len() <= COPY_MAX { line.detached() } else { line.clone() };
         self.segments.push_back(Segment::Whole(owned));
+    }
+
+    /// What is not written yet of the first line, its `\n` included; none if nothing is queued.
+    pub fn front(&self) -> Option<&[u8]> {
+        match self.segments.front()? {
+            Segment::Run(run) => {
+                let rest = run.get(self.head..)?;
+                rest.get(..=memchr(b'\n', rest)?)
+            }
+            Segment::Whole(line) => line.wire().get(self.head..),
+        }
     }
 
     /// Bytes that are queued and not yet written.

@@ -23,8 +23,11 @@ pub mod listen;
 pub mod stderr;
 pub mod stdio;
 mod threaded;
+pub mod ws;
 
 use threaded::{ThreadReader, ThreadWriter};
+use ws::close::Close;
+use ws::{Controls, MessageReader, MessageWriter};
 
 /// One read of a pipe or a socket takes this much, or as much as a large message has brought so far. More is
 /// not faster: what is read in pieces, each written before the next is read, keeps both peers at work. With 64
@@ -43,6 +46,34 @@ pub struct Connection {
     pub writer: Writer,
     /// For people: `stdio`, or the peer's address.
     pub peer: String,
+    /// What else is known of it.
+    pub facts: Facts,
+}
+
+/// What is known of a connection, for telemetry and for who asks who is there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// What carries it, as OpenTelemetry's `network.transport` names it: `tcp` or `pipe`.
+    pub transport: &'static str,
+    /// What is spoken on it, as `network.protocol.name` names it: `websocket`; nothing for bare lines.
+    pub protocol: Option<&'static str>,
+    /// It is over TLS.
+    pub is_encrypted: bool,
+    /// The names of the peer's certificate, where it showed one that was verified.
+    pub names: Vec<String>,
+}
+
+impl Facts {
+    /// Lines on a pipe.
+    pub const PIPE: Self = Self::of("pipe", None);
+    /// Lines on a TCP connection.
+    pub const TCP: Self = Self::of("tcp", None);
+    /// WebSocket.
+    pub const WEBSOCKET: Self = Self::of("tcp", Some("websocket"));
+
+    const fn of(transport: &'static str, protocol: Option<&'static str>) -> Self {
+        Self { transport, protocol, is_encrypted: false, names: Vec::new() }
+    }
 }
 
 impl Connection {
@@ -52,7 +83,15 @@ impl Connection {
         writer: impl AsyncWrite + Send + Unpin + 'static,
         peer: String,
     ) -> Self {
-        Self { reader: Reader::stream(reader), writer: Writer::stream(writer), peer }
+        Self { reader: Reader::stream(reader), writer: Writer::stream(writer), peer, facts: Facts::TCP }
+    }
+
+    /// A framer for what the peer says; a message may have `limit` bytes.
+    pub fn framer(&self, limit: usize) -> Framer {
+        match &self.reader.source {
+            Source::Messages(_) => Framer::messages(limit),
+            _ => Framer::new(limit),
+        }
     }
 }
 
@@ -67,6 +106,7 @@ pub struct Reader {
 enum Source {
     /// The kernel tells when there is something to read: no thread, no copy but the kernel's.
     Stream(Box<dyn AsyncRead + Send + Unpin>),
+    Messages(Box<MessageReader>),
     Thread(ThreadReader),
     Ended,
 }
@@ -100,6 +140,7 @@ impl Reader {
                 let most = self.piece.max(buffer.len()) as u64;
                 ready!(pin!(stream.take(most).read_buf(buffer)).poll(cx))
             }
+            Source::Messages(messages) => return messages.poll_read(cx, framer),
             Source::Thread(thread) => ready!(thread.poll_read(cx, framer.buf())),
             Source::Ended => Ok(0),
         };
@@ -108,12 +149,22 @@ impl Reader {
         }
         Poll::Ready(outcome)
     }
+
+    /// Once the last word was written: waits until the peer has taken it, where closing would be faster than
+    /// that word. Give it a time limit.
+    pub async fn finish(&mut self) {
+        if let Source::Messages(messages) = &mut self.source {
+            messages.drain().await;
+        }
+        self.source = Source::Ended;
+    }
 }
 
 impl std::fmt::Debug for Source {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Stream(_) => "Stream",
+            Self::Messages(_) => "Messages",
             Self::Thread(_) => "Thread",
             Self::Ended => "Ended",
         })
@@ -133,10 +184,13 @@ pub struct Progress {
 #[derive(Debug)]
 pub struct Writer {
     sink: Sink,
+    /// Of a WebSocket: how it ends.
+    controls: Option<Controls>,
 }
 
 enum Sink {
     Stream(Box<dyn AsyncWrite + Send + Unpin>),
+    Messages(Box<MessageWriter>),
     Thread(ThreadWriter),
     Closed,
 }
@@ -144,12 +198,40 @@ enum Sink {
 impl Writer {
     /// A writer to any stream that the runtime waits for.
     pub fn stream(stream: impl AsyncWrite + Send + Unpin + 'static) -> Self {
-        Self { sink: Sink::Stream(Box::new(stream)) }
+        Self::of(Sink::Stream(Box::new(stream)))
     }
 
     /// A writer that is closed.
     pub fn closed() -> Self {
-        Self { sink: Sink::Closed }
+        Self::of(Sink::Closed)
+    }
+
+    fn of(sink: Sink) -> Self {
+        Self { sink, controls: None }
+    }
+
+    /// It writes messages: line breaks between tokens may stay.
+    pub fn is_messages(&self) -> bool {
+        self.controls.is_some()
+    }
+
+    /// With an empty queue there may be something to write all the same: it is to be asked whenever its peer's
+    /// turn comes.
+    pub fn has_own_words(&self) -> bool {
+        matches!(self.sink, Sink::Messages(_))
+    }
+
+    /// How the connection is to be closed, where that can be told the peer; what is said first counts, and what
+    /// the peer itself said or did comes before it.
+    pub fn part(&self, close: Close) {
+        if let Some(controls) = &self.controls {
+            controls.part(close);
+        }
+    }
+
+    /// How the peer closed, if it did and could say so.
+    pub fn heard(&self) -> Option<Close> {
+        self.controls.as_ref().and_then(Controls::heard)
     }
 
     /// Writes everything that may leave, in as few system calls as it takes. Waits while the peer does not
@@ -165,11 +247,19 @@ impl Writer {
     /// is room; `Pending` means that the peer does not read at present (what could be written was).
     pub fn poll_write(&mut self, cx: &mut Context<'_>, outbox: &mut Outbox) -> Poll<io::Result<Progress>> {
         let mut written = 0;
+        if let Sink::Messages(messages) = &mut self.sink {
+            let outcome = ready!(messages.poll_write(cx, outbox));
+            if outcome.is_err() || messages.is_shut() {
+                self.sink = Sink::Closed;
+            }
+            return Poll::Ready(outcome);
+        }
         while !outbox.is_empty() {
             let outcome = match &mut self.sink {
                 Sink::Stream(stream) => ready!(poll_stream(Pin::new(stream), cx, outbox)),
                 Sink::Thread(thread) => ready!(thread.poll_write(cx, outbox)),
-                Sink::Closed => Err(io::ErrorKind::BrokenPipe.into()),
+                // Dealt with above.
+                Sink::Messages(_) | Sink::Closed => Err(io::ErrorKind::BrokenPipe.into()),
             };
             match outcome {
                 Ok(count) => {
@@ -187,7 +277,12 @@ impl Writer {
 
     /// Tells the peer that nothing more comes after what was written: half a close (contract 3.1). A socket
     /// is shut down for writing, a pipe closed. The reader of the same connection is not touched.
+    ///
+    /// A WebSocket is told with a close frame: it leaves with the next writes, and nothing is written after it.
     pub fn close_write(&mut self) {
+        if let Sink::Messages(messages) = &mut self.sink {
+            return messages.close();
+        }
         if let Sink::Stream(stream) = &mut self.sink {
             // Sockets and pipes close at once. It fails when the peer is gone, which is what was wanted.
             let _ = Pin::new(stream).poll_shutdown(&mut Context::from_waker(Waker::noop()));
@@ -203,6 +298,10 @@ impl Writer {
             poll_fn(|cx| thread.poll_idle(cx)).await;
         }
         self.close_write();
+        if self.has_own_words() {
+            // A peer that is gone hears no last word.
+            let _ = self.write(&mut Outbox::default()).await;
+        }
     }
 
     /// Nothing can be written any more: it was closed, or it failed.
@@ -232,6 +331,7 @@ impl std::fmt::Debug for Sink {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Stream(_) => "Stream",
+            Self::Messages(_) => "Messages",
             Self::Thread(_) => "Thread",
             Self::Closed => "Closed",
         })

@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 """What a message costs on its way through the sidecar, against a plain byte relay and no relay at all.
 
-One run on one machine, whole processes: for stdio and for TCP a direct connection, `socat` and the sidecar in
-pass-through are measured one after the other, again and again, so that what else the machine does falls on all
-of them alike. Printed are medians with their ranges, and ratios of medians to `socat`.
+One run on one machine, whole processes: for stdio, TCP, WebSocket and WebSocket over TLS a direct connection, the
+relays that are installed and the sidecar in pass-through are measured one after the other, again and again, so that
+what else the machine does falls on all of them alike. Printed are medians with their ranges, and ratios of medians.
+
+`socat` moves bytes and knows no messages; over `wss` it ends the TLS and passes on the rest. `websocat` (1.14, with
+TLS) takes messages from one WebSocket and gives them to another, as the sidecar does.
 
     cargo build --release -p mcpl-sidecar -p mcpl-tests --bins
     tests/benches/relay.py --bin target/release/mcpl-sidecar
@@ -33,8 +36,11 @@ MEASURES = [  # field, title, better when higher
     ("cpu_us", "processor µs", False),
     ("first_us", "first answer µs", False),
     ("idle_kib", "memory KiB", False),
+    ("handshakes_per_s", "handshakes/s", True),
 ]
 LIMIT_S = 120  # of one measurement
+TRANSPORTS = ["stdio", "tcp", "ws", "wss"]
+BASES = ["websocat", "socat", "direct"]
 
 
 def arguments():
@@ -45,7 +51,9 @@ def arguments():
     parser.add_argument("--latency", type=int, default=3000, help="round trips a round")
     parser.add_argument("--messages", type=int, default=60000, help="messages a round")
     parser.add_argument("--size", type=int, default=700)
-    parser.add_argument("--only", choices=["stdio", "tcp"])
+    parser.add_argument("--only", choices=TRANSPORTS)
+    parser.add_argument("--websocat", default="websocat", help="the websocat to compare with")
+    parser.add_argument("--handshakes", type=int, default=300, help="wss: connections opened a round")
     parser.add_argument("--json", action="store_true", help="the medians as JSON, for machines")
     given = parser.parse_args()
     given.bin = given.bin.resolve()
@@ -112,13 +120,31 @@ class Bench:
         options = ["--latency", self.given.latency, "--messages", self.given.messages, "--size", self.given.size]
         if pid:
             options += ["--rss", pid]
-        command = [str(word) for word in [self.given.load, "drive", *options, *target]]
+        return self.load("drive", *options, *target)
+
+    def load(self, *words):
+        command = [str(word) for word in [self.given.load, *words]]
         done = subprocess.run(
             command, capture_output=True, text=True, timeout=LIMIT_S, env=self.environment, check=False
         )
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stderr}")
         return json.loads(done.stdout)
+
+    def listening(self, port, *command):
+        process = self.start(*command)
+        wait_for(port, process)
+        return process
+
+    def sidecar(self, listen, connect, more=""):
+        config = self.directory / f"{listen.split(':')[0]}.toml"
+        state = f"state-{listen.split(':')[0]}"
+        config.write_text(
+            f'state_dir = "{state}"\n\n[[producer]]\nname = "echo"\n'
+            f'listen = "{listen}"\nconnect = "{connect}"\n{more}'
+        )
+        port = int(listen.rsplit(":", 1)[1].strip("/"))
+        return self.listening(port, self.given.bin, "run", "--config", config)
 
     def stdio(self):
         load, sidecar = self.given.load, self.given.bin
@@ -140,15 +166,70 @@ class Bench:
             # socat forks one process for each connection; its own figures would be those of the parent.
             paths["socat"] = lambda: self.drive("tcp", f"127.0.0.1:{relayed}")
         ours = free_port()
-        config = self.directory / "sidecar.toml"
-        config.write_text(
-            f'state_dir = "state-run"\n\n[[producer]]\nname = "echo"\n'
-            f'listen = "tcp://127.0.0.1:{ours}"\nconnect = "tcp://127.0.0.1:{echo}"\n'
-        )
-        sidecar = self.start(self.given.bin, "run", "--config", config)
-        wait_for(ours, sidecar)
+        sidecar = self.sidecar(f"tcp://127.0.0.1:{ours}", f"tcp://127.0.0.1:{echo}")
         paths["sidecar"] = lambda: self.drive("tcp", f"127.0.0.1:{ours}", pid=sidecar.pid)
         return paths
+
+    def ws(self):
+        echo = free_port()
+        self.listening(echo, self.given.load, "echo", "ws", f"127.0.0.1:{echo}")
+        paths = {"direct": lambda: self.drive("ws", f"127.0.0.1:{echo}")}
+        if shutil.which("socat"):
+            bytes_ = free_port()
+            to = f"TCP-LISTEN:{bytes_},bind=127.0.0.1,fork,reuseaddr,nodelay"
+            self.listening(bytes_, "socat", to, f"TCP:127.0.0.1:{echo},nodelay")
+            paths["socat"] = lambda: self.drive("ws", f"127.0.0.1:{bytes_}")
+        if shutil.which(self.given.websocat):
+            messages = free_port()
+            line = [self.given.websocat, "-t", f"ws-l:127.0.0.1:{messages}", f"ws://127.0.0.1:{echo}/"]
+            websocat = self.listening(messages, *line)
+            paths["websocat"] = lambda: self.drive("ws", f"127.0.0.1:{messages}", pid=websocat.pid)
+        ours = free_port()
+        sidecar = self.sidecar(f"ws://127.0.0.1:{ours}", f"ws://127.0.0.1:{echo}")
+        paths["sidecar"] = lambda: self.drive("ws", f"127.0.0.1:{ours}", pid=sidecar.pid)
+        return paths
+
+    def wss(self):
+        """TLS towards the client, plain WebSocket towards the echo: what a relay in front of a server does."""
+        cert, key = self.directory / "leaf.crt", self.directory / "leaf.key"
+        subprocess.run(
+            ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]
+            + ["-keyout", str(key), "-out", str(cert), "-days", "2", "-subj", "/CN=localhost"]
+            + ["-addext", "subjectAltName=DNS:localhost", "-addext", "basicConstraints=critical,CA:FALSE"],
+            check=True,
+            capture_output=True,
+        )
+        echo, direct = free_port(), free_port()
+        self.listening(echo, self.given.load, "echo", "ws", f"127.0.0.1:{echo}")
+        self.listening(direct, self.given.load, "echo", "wss", f"127.0.0.1:{direct}", cert, key)
+        ports = {"direct": (direct, None)}
+        if shutil.which("socat"):
+            bytes_ = free_port()
+            to = f"OPENSSL-LISTEN:{bytes_},bind=127.0.0.1,fork,reuseaddr,nodelay,verify=0,cert={cert},key={key}"
+            self.listening(bytes_, "socat", to, f"TCP:127.0.0.1:{echo},nodelay")
+            ports["socat"] = (bytes_, None)
+        if shutil.which(self.given.websocat):
+            messages, bundle = free_port(), self.directory / "leaf.p12"
+            subprocess.run(
+                ["openssl", "pkcs12", "-export", "-passout", "pass:", "-inkey", str(key), "-in", str(cert)]
+                + ["-out", str(bundle)],
+                check=True,
+                capture_output=True,
+            )
+            line = [self.given.websocat, "-t", "--pkcs12-der", bundle, f"wss-l:127.0.0.1:{messages}"]
+            websocat = self.listening(messages, *line, f"ws://127.0.0.1:{echo}/")
+            ports["websocat"] = (messages, websocat.pid)
+        ours = free_port()
+        tls = f'\n[producer.listen_tls]\ncert_file = "{cert}"\nkey_file = "{key}"\n'
+        sidecar = self.sidecar(f"wss://127.0.0.1:{ours}", f"ws://127.0.0.1:{echo}", tls)
+        ports["sidecar"] = (ours, sidecar.pid)
+
+        def measured(port, pid):
+            figures = self.drive("wss", f"127.0.0.1:{port}", cert, pid=pid)
+            shaken = self.load("shake", "--messages", self.given.handshakes, "wss", f"127.0.0.1:{port}", cert)
+            return figures | shaken
+
+        return {name: (lambda at=at: measured(*at)) for name, at in ports.items()}
 
 
 def shown(values):
@@ -162,15 +243,18 @@ def shown(values):
 def table(transport, results):
     names = list(results)
     print(f"\n{transport}: medians of {len(results['sidecar'])} rounds (range)\n")
-    print("| " + " | ".join(["", *names, "sidecar / socat", "sidecar / direct"]) + " |")
-    print("|" + "---|" * (len(names) + 3))
+    bases = [base for base in BASES if base in names]
+    print("| " + " | ".join(["", *names, *(f"sidecar / {base}" for base in bases)]) + " |")
+    print("|" + "---|" * (len(names) + len(bases) + 1))
     medians = {}
     for field, title, _ in MEASURES:
+        if field not in results["sidecar"][0]:
+            continue
         columns = {name: [one[field] for one in results[name]] for name in names}
         middle = {name: statistics.median(values) for name, values in columns.items()}
         medians[field] = middle
         row = [title] + [shown(columns[name]) for name in names]
-        for base in ("socat", "direct"):
+        for base in bases:
             row.append(f"{middle['sidecar'] / middle[base]:.2f}" if middle.get(base) and middle["sidecar"] else "-")
         print("| " + " | ".join(row) + " |")
     return medians
@@ -178,11 +262,12 @@ def table(transport, results):
 
 def main():
     given = arguments()
-    if not shutil.which("socat"):
-        print("socat is not installed: compared with a direct connection only")
+    for relay in ("socat", given.websocat):
+        if not shutil.which(relay):
+            print(f"{relay} is not installed: not compared with it")
     medians = {}
     with tempfile.TemporaryDirectory(prefix="relay-bench-") as directory:
-        for transport in ["stdio", "tcp"]:
+        for transport in TRANSPORTS:
             if given.only not in (None, transport):
                 continue
             bench = Bench(given, directory)

@@ -5,10 +5,11 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 
 use crate::line::Said;
 use crate::peer::{Mind, Peer, Say};
+use crate::websocket::Watch;
+use crate::wire::Wire;
 
 /// How the host answers one event.
 #[derive(Debug, Clone)]
@@ -121,24 +122,29 @@ pub struct Host {
     peer: Peer,
     /// What it answers by itself.
     pub script: HostScript,
+    /// How its WebSocket was closed, if it has one.
+    pub watch: Option<Watch>,
 }
 
 impl Host {
     /// A host on an open connection, with its script.
-    pub fn on(stream: TcpStream) -> Self {
-        let script = HostScript::default();
-        Self { peer: on_tcp("host", stream, script.clone()), script }
+    pub fn on(wire: impl Into<Wire>) -> Self {
+        let (script, wire) = (HostScript::default(), wire.into());
+        let watch = wire.watch();
+        Self { peer: on_wire("host", wire, script.clone()), script, watch }
     }
 
     /// A host with a mind of its own: the script has no say.
-    pub fn with_mind(stream: TcpStream, mind: impl Mind) -> Self {
-        Self { peer: on_tcp("host", stream, mind), script: HostScript::default() }
+    pub fn with_mind(wire: impl Into<Wire>, mind: impl Mind) -> Self {
+        let wire = wire.into();
+        let watch = wire.watch();
+        Self { peer: on_wire("host", wire, mind), script: HostScript::default(), watch }
     }
 
     /// A host on pipes.
     pub(crate) fn on_peer(peer: impl FnOnce(HostScript) -> Peer) -> Self {
         let script = HostScript::default();
-        Self { peer: peer(script.clone()), script }
+        Self { peer: peer(script.clone()), script, watch: None }
     }
 
     /// The texts of the occurrences it was given, in order, whatever the lane.
@@ -166,9 +172,8 @@ impl Deref for Host {
     }
 }
 
-pub(crate) fn on_tcp(name: &'static str, stream: TcpStream, mind: impl Mind) -> Peer {
-    let _ = stream.set_nodelay(true);
-    let (read, write) = stream.into_split();
+pub(crate) fn on_wire(name: &'static str, wire: Wire, mind: impl Mind) -> Peer {
+    let (read, write) = wire.into_split();
     Peer::new(name, read, write, mind)
 }
 

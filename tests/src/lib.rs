@@ -11,7 +11,9 @@
 
 mod chance;
 mod event;
+mod frayed;
 mod host;
+mod identity;
 mod legacy;
 mod line;
 mod long;
@@ -20,12 +22,17 @@ mod port;
 mod producer;
 mod program;
 mod session;
+mod websocket;
+mod wire;
 mod world;
 mod wrap;
+mod ws_peer;
 
 pub use chance::Chance;
 pub use event::{Message, Push, message, push};
+pub use frayed::{BareFrame, BareSocket, frayed};
 pub use host::{Host, HostScript, Reply};
+pub use identity::{Authority, Identity, Leaf, client_settings, server_settings};
 pub use legacy::{AgentFramework, CcBridge, Harness};
 pub use line::{Said, error_code, outcome, refusal};
 pub use long::{not_run, times};
@@ -33,8 +40,11 @@ pub use peer::{Mind, Mute, Peer, Say};
 pub use producer::{Producer, ProducerScript, Render};
 pub use program::{Program, ambient_binary, gone, peak_bytes, peer_binary, resident_bytes, sidecar_binary};
 pub use session::{Session, initialize_params};
+pub use websocket::{Bidirectional, Knock, LineSocket, Parting, ReadEnd, Refused, Watch, WriteEnd};
+pub use wire::{Carrier, Seen, Wire};
 pub use world::World;
 pub use wrap::Wrap;
+pub use ws_peer::{Answer, Frame, WsPeer};
 
 /// How long any single wait may last.
 pub const PATIENCE: std::time::Duration = std::time::Duration::from_secs(15);

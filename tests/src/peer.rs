@@ -1,4 +1,4 @@
-//! One end of a line-delimited JSON connection, played by a fake.
+//! One end of a connection that carries lines of JSON, played by a fake.
 
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -99,7 +99,11 @@ impl Peer {
     pub async fn offer_bytes(&self, bytes: &[u8], patience: std::time::Duration) -> bool {
         let mut out = self.out.lock().await;
         let Some(write) = out.as_mut() else { return false };
-        matches!(timeout(patience, write.write_all(bytes)).await, Ok(Ok(())))
+        let taken = async {
+            write.write_all(bytes).await?;
+            write.flush().await
+        };
+        matches!(timeout(patience, taken).await, Ok(Ok(())))
     }
 
     /// How many lines were heard so far: a mark for the waits.

@@ -5,11 +5,12 @@ use std::ops::Deref;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use tokio::net::TcpStream;
 
-use crate::host::on_tcp;
+use crate::host::on_wire;
 use crate::line::Said;
 use crate::peer::{Mind, Peer, Say};
+use crate::websocket::Watch;
+use crate::wire::Wire;
 
 /// How the producer answers one `push/render`.
 #[derive(Debug, Clone)]
@@ -119,13 +120,16 @@ pub struct Producer {
     peer: Peer,
     /// What it answers by itself.
     pub script: ProducerScript,
+    /// How its WebSocket was closed, if it has one.
+    pub watch: Option<Watch>,
 }
 
 impl Producer {
     /// A producer on a connection that the program made; it begins with a copy of `script`.
-    pub fn on(stream: TcpStream, script: &ProducerScript) -> Self {
-        let script = script.fork();
-        Self { peer: on_tcp("producer", stream, script.clone()), script }
+    pub fn on(wire: impl Into<Wire>, script: &ProducerScript) -> Self {
+        let (script, wire) = (script.fork(), wire.into());
+        let watch = wire.watch();
+        Self { peer: on_wire("producer", wire, script.clone()), script, watch }
     }
 
     /// Ends its connection.

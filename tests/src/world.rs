@@ -13,22 +13,29 @@ use tokio::process::Command;
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::PATIENCE;
+use crate::chance::Chance;
+use crate::frayed::{BareSocket, frayed};
 use crate::host::Host;
 use crate::port::Port;
 use crate::producer::{Producer, ProducerScript};
 use crate::program::{Program, sidecar_binary};
 use crate::session::Session;
+use crate::wire::{Carrier, Wire};
 
 /// A folder with a configuration, the program run on it, and the producer's listener.
 ///
 /// Nothing is released by time unless the test says so: `quiet_ms` is a minute.
 pub struct World {
     folder: TempDir,
+    carrier: Carrier,
+    frayed: Option<Chance>,
     port: Port,
     producer_port: Port,
     listener: Option<TcpListener>,
     tables: Vec<(String, String)>,
     keys: String,
+    listen: (String, String),
+    connect: (String, String),
     top: String,
     state: PathBuf,
     front: Vec<String>,
@@ -49,17 +56,39 @@ impl World {
     pub fn unreachable() -> Self {
         Self {
             folder: tempfile::tempdir().expect("a folder"),
+            carrier: Carrier::here(),
+            frayed: None,
             port: Port::free(),
             producer_port: Port::free(),
             listener: None,
             tables: vec![("coalesce".into(), "quiet_ms = 60000\nmax_hold_ms = 600000".into())],
             keys: String::new(),
+            listen: Carrier::here().place("host"),
+            connect: Carrier::here().place("producer"),
             top: String::new(),
             state: "state".into(),
             front: Vec::new(),
             program: None,
             producer: ProducerScript::default(),
         }
+    }
+
+    /// What carries the lines, if it is not [`Carrier::here`].
+    #[must_use]
+    pub fn over(mut self, carrier: Carrier) -> Self {
+        self.carrier = carrier;
+        (self.listen, self.connect) = (carrier.place("host"), carrier.place("producer"));
+        self
+    }
+
+    /// What carries the lines.
+    pub fn carrier(&self) -> Carrier {
+        self.carrier
+    }
+
+    /// Its producers say their lines in frames of chance from now on, or no more.
+    pub fn fray(&mut self, chance: Option<Chance>) {
+        self.frayed = chance;
     }
 
     /// The producer listens from now on.
@@ -98,6 +127,20 @@ impl World {
         self
     }
 
+    /// Another scheme than `tcp` for hosts, with a path and a query.
+    #[must_use]
+    pub fn listen(mut self, scheme: &str, target: &str) -> Self {
+        self.listen = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
+    /// Another scheme than `tcp` for the producer, with a path and a query.
+    #[must_use]
+    pub fn connect(mut self, scheme: &str, target: &str) -> Self {
+        self.connect = (scheme.to_owned(), target.to_owned());
+        self
+    }
+
     /// Lines for the top of the file.
     #[must_use]
     pub fn top(mut self, lines: &str) -> Self {
@@ -132,11 +175,22 @@ impl World {
     /// The `[[producer]]` of this world, with its tables, under a name.
     pub fn producer_named(&self, name: &str) -> String {
         let mut text = format!(
-            "[[producer]]\nname = \"{name}\"\nlisten = \"tcp://127.0.0.1:{}\"\nconnect = \"tcp://127.0.0.1:{}\"\n{}\n",
-            self.port.number, self.producer_port.number, self.keys,
+            "[[producer]]\nname = \"{name}\"\nlisten = \"{}://127.0.0.1:{}{}\"\nconnect = \"{}://127.0.0.1:{}{}\"\n{}\n",
+            self.listen.0,
+            self.port.number,
+            self.listen.1,
+            self.connect.0,
+            self.producer_port.number,
+            self.connect.1,
+            self.keys,
         );
         for (name, lines) in &self.tables {
             let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
+        }
+        for (name, lines) in self.carrier.tables(self.folder.path()) {
+            if self.tables.iter().all(|(own, _)| own != name) {
+                let _ = write!(text, "\n[producer.{name}]\n{lines}\n");
+            }
         }
         text
     }
@@ -157,19 +211,25 @@ impl World {
         self
     }
 
+    /// Writes a configuration of these producers instead of its own, and starts the program.
+    pub async fn start_with(&mut self, producers: &[String]) {
+        self.configure(producers);
+        self.restart().await;
+    }
+
     /// Writes a configuration of these producers and has it taken over; returns when it was.
     pub async fn reload(&mut self, producers: &[String]) {
         const TAKEN: &str = "the configuration was reloaded";
         // Before that nobody minds its signals.
-        self.logs("listening", 1).await;
+        self.says("listening", 1).await;
         let before = self.program().stderr().matches(TAKEN).count();
         self.configure(producers);
         self.program().signal(rustix::process::Signal::HUP);
-        self.logs(TAKEN, before + 1).await;
+        self.says(TAKEN, before + 1).await;
     }
 
     /// Waits until its stderr has `what` so many times.
-    async fn logs(&mut self, what: &str, times: usize) {
+    pub async fn says(&mut self, what: &str, times: usize) {
         let end = Instant::now() + PATIENCE;
         while self.program().stderr().matches(what).count() < times {
             assert!(self.program().runs(), "the program ended before it logged {what:?}");
@@ -230,12 +290,26 @@ impl World {
 
     /// A bare connection to where the host reaches the program.
     pub async fn dial(&mut self) -> TcpStream {
-        self.dial_by(Ok).await
+        let stream = self.dial_by(Ok).await;
+        let _ = stream.set_nodelay(true);
+        stream
+    }
+
+    /// The same with what carries the lines, on which nothing was said yet.
+    pub async fn wire(&mut self) -> Wire {
+        let stream = self.dial().await;
+        self.knock(stream).await
     }
 
     /// The same, on which little waits for a host that does not read, whatever the system is set to.
-    pub async fn dial_with_little_room(&mut self) -> TcpStream {
-        self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await
+    pub async fn dial_with_little_room(&mut self) -> Wire {
+        let stream = self.dial_by(|socket| socket.set_recv_buffer_size(1 << 16).map(|()| socket)).await;
+        self.knock(stream).await
+    }
+
+    async fn knock(&self, stream: TcpStream) -> Wire {
+        let knock = self.carrier.knock(stream, self.port.number);
+        timeout(PATIENCE, knock).await.expect("the host was not let in in time")
     }
 
     async fn dial_by(&mut self, set: impl Fn(TcpSocket) -> std::io::Result<TcpSocket>) -> TcpStream {
@@ -255,19 +329,33 @@ impl World {
 
     /// A host that has said nothing yet.
     pub async fn host(&mut self) -> Host {
-        Host::on(self.dial().await)
+        Host::on(self.wire().await)
     }
 
     /// The producer's end of the next connection that the program makes.
     pub async fn reached(&self) -> Producer {
-        Producer::on(self.reached_bare().await, &self.producer)
+        Producer::on(self.reached_wire().await, &self.producer)
     }
 
-    /// The same connection, bare.
+    /// The same connection, with nobody on it.
+    pub async fn reached_wire(&self) -> Wire {
+        let stream = self.reached_bare().await;
+        let welcome = async {
+            match &self.frayed {
+                Some(chance) => frayed(BareSocket::welcome(stream).await, chance.clone()),
+                None => self.carrier.welcome(stream).await,
+            }
+        };
+        timeout(PATIENCE, welcome).await.expect("the program does not shake hands")
+    }
+
+    /// The same connection before anything was said on it.
     pub async fn reached_bare(&self) -> TcpStream {
         let listener = self.listener.as_ref().expect("the producer listens");
         let stream = timeout(PATIENCE, listener.accept()).await.expect("the producer was not dialled");
-        stream.expect("an accepted connection").0
+        let (stream, _) = stream.expect("an accepted connection");
+        let _ = stream.set_nodelay(true);
+        stream
     }
 
     /// Connected and introduced, everything granted, channel `chat` registered.

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use mcpl_tests::{Session, World, push, resident_bytes};
+use mcpl_tests::{Carrier, Session, World, push, resident_bytes};
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 
@@ -83,7 +83,8 @@ async fn a_producer_that_does_not_read_stops_the_host() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn versions_of_one_subject_cost_no_memory_and_the_last_arrives() {
-    const COUNT: usize = 200_000;
+    // What is remembered of each does not depend on what carried it: over WebSocket a few will do.
+    let count = if Carrier::here() == Carrier::Lines { 200_000 } else { 10_000 };
     let mut world = World::started().await;
     let session = world.session().await;
     session.push(push("warm", "warm").key("k")).await;
@@ -91,7 +92,7 @@ async fn versions_of_one_subject_cost_no_memory_and_the_last_arrives() {
     session.host.pause();
     let mark = session.producer.count();
     let fill = "x".repeat(200);
-    for part in 0..COUNT / 1000 {
+    for part in 0..count / 1000 {
         let mut text = String::new();
         for n in part * 1000..(part + 1) * 1000 {
             let params = push(&format!("e{n}"), &format!("{n} {fill}")).key("k").params();
@@ -108,7 +109,7 @@ async fn versions_of_one_subject_cost_no_memory_and_the_last_arrives() {
     session.host.resume();
     session.assemble().await;
     let given = session.host.given();
-    assert_eq!(given.last(), Some(&format!("{} {fill}", COUNT - 1)));
+    assert_eq!(given.last(), Some(&format!("{} {fill}", count - 1)));
     assert!(given.len() <= 2, "{} versions of one unread subject were given", given.len());
 }
 
@@ -178,7 +179,7 @@ async fn probes_that_flood_before_a_first_message_cost_nothing() {
     let mut world = World::started().await;
     let session = world.session().await;
     let before = resident_bytes(world.program().pid());
-    let mut probe = world.dial().await;
+    let mut probe = world.wire().await;
     let junk = vec![b'x'; 1 << 20];
     for _ in 0..100 {
         if tokio::time::timeout(STALLED, probe.write_all(&junk)).await.is_err() {

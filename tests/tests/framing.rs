@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use mcpl_tests::{Peer, Session, World, error_code, resident_bytes};
+use mcpl_tests::{Carrier, Peer, Session, World, error_code, resident_bytes};
 
 async fn muted() -> (World, Session) {
     let mut world = World::started().await;
@@ -83,7 +83,10 @@ async fn the_line_end_may_be_crlf_and_blank_lines_are_nothing() {
         let mark = to.count();
         from.send_bytes(format!("\n   \n\r\n{text}\r\n\n{text}\n").as_bytes()).await;
         to.reach(mark + 2, "two lines").await;
-        assert_eq!(to.texts(mark), [text, text]);
+        // Of a line `\r` is part of its end; of a message it is white space behind the text, and between WebSockets
+        // all of a message is kept. What is blank is nothing in both.
+        let first = if Carrier::here() == Carrier::Lines { text.to_owned() } else { format!("{text}\r") };
+        assert_eq!(to.texts(mark), [&first, text]);
     }
 }
 
@@ -103,6 +106,9 @@ async fn noise_is_dropped_and_the_lines_around_it_arrive() {
     ];
     for (from, to) in [(&*session.producer, &*session.host), (&*session.host, &*session.producer)] {
         let mark = to.count();
+        // A text message that is no UTF-8 ends its connection with 1007 (RFC 6455 section 8.1): see `websocket`.
+        let is_text = |junk: &[u8]| Carrier::here() == Carrier::Lines || std::str::from_utf8(junk).is_ok();
+        let noise: Vec<&[u8]> = noise.iter().copied().filter(|junk| is_text(junk)).collect();
         for (nth, junk) in noise.iter().enumerate() {
             from.send(junk).await;
             from.send(format!(r#"{{"jsonrpc":"2.0","method":"n","params":{{"n":{nth}}}}}"#)).await;

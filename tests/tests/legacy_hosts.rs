@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 async fn with_host(profile: &str, mind: impl Mind) -> (World, Session) {
     let lines = format!("profile = \"{profile}\"");
     let mut world = World::new().await.table("host", &lines).start().await;
-    let host = Host::with_mind(world.dial().await, mind);
+    let host = Host::with_mind(world.wire().await, mind);
     // None of these hosts answers initialize, so the session is opened by hand.
     let session = Session::introduced(host, &mut world, &json!({"version": "0.4"})).await;
     (world, session)

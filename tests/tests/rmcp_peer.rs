@@ -10,7 +10,7 @@ use std::process::Stdio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use mcpl_tests::{World, peer_binary, sidecar_binary};
+use mcpl_tests::{Carrier, World, peer_binary, sidecar_binary};
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, ClientRequest, CreateMessageRequestParams,
     CreateMessageResult, Implementation, ProgressNotificationParam, ProtocolVersion, Request,
@@ -20,6 +20,7 @@ use rmcp::service::{NotificationContext, PeerRequestOptions, RequestContext, Run
 use rmcp::transport::TokioChildProcess;
 use rmcp::{ClientHandler, ErrorData, RoleClient, ServiceExt};
 use serde_json::json;
+use tokio::io::{AsyncRead, AsyncWrite, copy};
 use tokio::net::TcpStream;
 use tokio::process::Command;
 use tokio::time::{sleep, timeout};
@@ -124,7 +125,7 @@ async fn over_stdio(command: Command) -> Vec<String> {
     transcript(Client::default().serve(child).await.expect("an introduction")).await
 }
 
-async fn over_tcp(stream: TcpStream) -> Vec<String> {
+async fn over(stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static) -> Vec<String> {
     transcript(Client::default().serve(stream).await.expect("an introduction")).await
 }
 
@@ -146,10 +147,39 @@ async fn over_tcp_nothing_differs() {
     let _server = server.args(["--tcp", &port.to_string()]).kill_on_drop(true).spawn().expect("a server");
     let direct = loop {
         match TcpStream::connect(("127.0.0.1", port)).await {
-            Ok(stream) => break over_tcp(stream).await,
+            Ok(stream) => break over(stream).await,
             Err(_) => sleep(Duration::from_millis(20)).await,
         }
     };
     let mut world = world.start().await;
-    assert_eq!(over_tcp(world.dial().await).await, direct);
+    assert_eq!(over(world.dial().await).await, direct);
+}
+
+/// Both sides are the SDK's, over its transport for streams; an adapter makes messages of its lines.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn over_websocket_nothing_differs() {
+    let direct = over_stdio(Command::new(peer_binary("rmcp_server"))).await;
+    for carrier in [Carrier::WebSocket, Carrier::Secure] {
+        let mut world = World::new().await.over(carrier).start().await;
+        let wire = world.wire().await;
+        let server = async {
+            let (mut read, mut write) = world.reached_wire().await.into_split();
+            let mut server = Command::new(peer_binary("rmcp_server"));
+            server.stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true);
+            let mut server = server.spawn().expect("a server");
+            let (mut stdin, mut stdout) =
+                (server.stdin.take().expect("a pipe"), server.stdout.take().expect("a pipe"));
+            let asked = async {
+                let _ = copy(&mut read, &mut stdin).await;
+                // A pipe is closed by being dropped. Then the server ends.
+                drop(stdin);
+            };
+            let answered = async {
+                let _ = copy(&mut stdout, &mut write).await;
+            };
+            tokio::join!(asked, answered);
+        };
+        let (through, ()) = tokio::join!(over(wire), server);
+        assert_eq!(through, direct, "{carrier:?}");
+    }
 }

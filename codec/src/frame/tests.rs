@@ -2,6 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
+mod messages;
+
 /// The frames of `chunks`, read one by one.
 fn read(limit: usize, chunks: &[&[u8]]) -> Vec<Frame> {
     let mut reader = Framer::new(limit);

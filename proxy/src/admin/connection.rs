@@ -20,6 +20,8 @@ pub const HEADER_BYTES: usize = 32 * 1024;
 pub const HEADERS: usize = 64;
 /// The largest body of a request, in bytes; a longer one is answered 413.
 pub const BODY_BYTES: usize = 64 * 1024;
+/// How long a TLS handshake may take.
+pub const HANDSHAKE_WITHIN: Duration = Duration::from_secs(10);
 /// How long a request's head may take, and how long a connection may be silent before it.
 pub const HEADER_WITHIN: Duration = Duration::from_secs(10);
 /// How long a request's body may take; then it is answered 408.

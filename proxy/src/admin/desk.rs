@@ -7,6 +7,7 @@ use serde_json::Value;
 
 pub use mcpl_policy::engine::Word;
 
+use crate::config::Shown;
 use crate::exchange::Outcomes;
 
 /// Where the admin routes get what they tell, and where they leave what they are asked to do.
@@ -22,6 +23,8 @@ pub trait Desk: 'static {
     }
     /// Every producer that is served, in the order of their names.
     fn producers(&self) -> impl Future<Output = Vec<ProducerView>>;
+    /// How often the configuration, and what it names, was taken over.
+    fn reloads(&self) -> ReloadsView;
     /// The account of the occurrence with this `eventId`, of this producer or of the only one that has it.
     fn occurrence(
         &self,
@@ -76,9 +79,67 @@ pub struct Settlement {
 pub struct ProducerView {
     /// The binding's name.
     pub name: String,
+    /// What the configuration says of it.
+    #[serde(flatten)]
+    pub place: PlaceView,
     /// What the binding said.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     pub said: Option<BindingView>,
+}
+
+/// Where a producer and its host are, and by which certificates.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PlaceView {
+    /// Where its hosts reach us, as configured; values of the query are `***`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen: Option<String>,
+    /// Where it is dialled, in three forms; `None`: it is spawned.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub address: Option<Shown>,
+    /// The certificate its hosts are shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub listen_tls: Option<TlsView>,
+    /// The certificate it is shown.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connect_tls: Option<TlsView>,
+}
+
+/// How a certificate of ours stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TlsView {
+    /// When it expires (RFC 3339); `None`: we show none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub certificate_not_after: Option<String>,
+    /// Why what is on disk now does not count.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
+}
+
+/// How often the configuration, and what it names, was taken over since the program started.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ReloadsView {
+    /// So often.
+    pub applied: u64,
+    /// So often it was not, and what there was stayed.
+    pub rejected: u64,
+    /// The newest; `None`: there was none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last: Option<LastReload>,
+}
+
+/// One time that it was taken over, or not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LastReload {
+    /// When (RFC 3339).
+    pub at: String,
+    /// `applied` or `rejected`.
+    pub result: &'static str,
+    /// What was taken over, or why it was not.
+    pub why: String,
 }
 
 /// A binding as it describes itself.
@@ -90,6 +151,9 @@ pub struct BindingView {
     /// The host, as it names itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// The names of its certificate, where it showed one that was verified.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub peer_names: Vec<String>,
     /// Occurrences held.
     pub held: u64,
     /// Their bytes, as sent.

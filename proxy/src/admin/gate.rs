@@ -7,13 +7,15 @@ use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode, Version};
 
 use super::reply::{self, Reply};
-use super::token::Token;
+use crate::token::{self, Token};
 
 /// Where a request came in.
 #[derive(Debug)]
 pub(super) enum Gate {
     /// On the socket in the state directory: the file system has asked already.
     Socket,
+    /// With a client certificate that is of the CA, and has none of the names that are asked for.
+    Stranger,
     /// On TCP.
     Tcp {
         /// The names it may be called by; `None`: by any, since a token is asked for.
@@ -38,7 +40,16 @@ impl Gate {
 
     /// The answer to who may not come in; `open`: what needs no token.
     pub(super) async fn turned_away<B>(&self, request: &Request<B>, open: bool) -> Option<Reply> {
-        let Self::Tcp { names, token } = self else { return None };
+        let Self::Tcp { names, token } = self else {
+            let stranger = || {
+                reply::error(
+                    StatusCode::FORBIDDEN,
+                    "the client certificate has none of the names that may come in",
+                    "use one with a name of client_names in [admin.tls]",
+                )
+            };
+            return matches!(self, Self::Stranger).then(stranger);
+        };
         let called = match called(request) {
             Ok(called) => called,
             Err(why) => return Some(reply::error(StatusCode::BAD_REQUEST, why, "send one Host header")),
@@ -109,7 +120,7 @@ fn same_origin(headers: &HeaderMap, called: Option<&Authority>) -> bool {
 async fn asked(token: &Token, headers: &HeaderMap) -> Option<Reply> {
     let mut values = headers.get_all(header::AUTHORIZATION).iter();
     let given = match (values.next(), values.next()) {
-        (Some(value), None) => bearer(value),
+        (Some(value), None) => token::bearer(value),
         _ => None,
     };
     let Some(given) = given else {
@@ -137,9 +148,4 @@ fn unauthorized(error: &str, challenge: HeaderValue) -> Reply {
     let mut reply = reply::error(StatusCode::UNAUTHORIZED, error, hint);
     reply::headed(&mut reply, header::WWW_AUTHENTICATE, challenge);
     reply
-}
-
-fn bearer(value: &HeaderValue) -> Option<&[u8]> {
-    let (scheme, token) = value.as_bytes().split_at_checked(7)?;
-    scheme.eq_ignore_ascii_case(b"bearer ").then(|| token.trim_ascii())
 }

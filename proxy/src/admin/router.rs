@@ -29,6 +29,7 @@ enum Route {
     Ready,
     Metrics,
     Producers,
+    Reloads,
     Occurrence(String),
     Work,
     Flush(String),
@@ -43,6 +44,7 @@ impl Route {
             ["ready"] => Self::Ready,
             ["metrics"] => Self::Metrics,
             ["v1", "producers"] => Self::Producers,
+            ["v1", "reloads"] => Self::Reloads,
             ["v1", "producers", name, "flush"] => Self::Flush(name.to_owned()),
             ["v1", "occurrences", event_id] => Self::Occurrence(event_id.to_owned()),
             ["v1", "work"] => Self::Work,
@@ -101,7 +103,7 @@ pub(super) async fn answer<D: Desk>(request: Request<Incoming>, gate: &Gate, des
             Some(_) => reply::error(
                 StatusCode::NOT_FOUND,
                 "there is nothing at this path",
-                "there are /live, /ready, /metrics, /v1/producers, /v1/occurrences/{eventId} and /v1/work",
+                "there are /live, /ready, /metrics, /v1/producers, /v1/reloads, /v1/occurrences/{eventId} and /v1/work",
             ),
         };
     };
@@ -139,6 +141,7 @@ async fn tell<D: Desk>(route: Route, query: &Query, body: Incoming, desk: &D) ->
             |text| reply::text(telemetry::TEXT, text),
         ),
         Route::Producers => reply::json(ok, &within(async { Ok(desk.producers().await) }).await?),
+        Route::Reloads => reply::json(ok, &desk.reloads()),
         Route::Occurrence(event_id) => reply::json(ok, &within(desk.occurrence(event_id, producer)).await?),
         Route::Work => listed(portion(query).map_err(|why| bad(&why))?, desk).await?,
         Route::Flush(producer) => {

@@ -7,13 +7,15 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
-use super::desk::{BindingView, Desk, Listed, Portion, ProducerView, Settlement, Trouble, Word};
+use super::desk::{BindingView, Desk, Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble, Word};
 use super::gate::Gate;
 use super::*;
+use crate::token::Token;
 
 mod gates;
 mod limits;
 mod routes;
+mod secure;
 
 /// A desk with two producers, that notes what it is asked.
 #[derive(Default)]
@@ -50,9 +52,13 @@ impl Desk for Fake {
         let said =
             BindingView { session: true, held: 2, held_bytes: 90, store: "good", ..Default::default() };
         vec![
-            ProducerView { name: "chat".to_owned(), said: Some(said) },
-            ProducerView { name: "mail".to_owned(), said: None },
+            ProducerView { name: "chat".to_owned(), said: Some(said), ..Default::default() },
+            ProducerView { name: "mail".to_owned(), ..Default::default() },
         ]
+    }
+
+    fn reloads(&self) -> ReloadsView {
+        ReloadsView { applied: 3, rejected: 1, last: None }
     }
 
     async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<Value, Trouble> {

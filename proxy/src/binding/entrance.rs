@@ -7,6 +7,7 @@ use tokio::time::Instant;
 
 use super::probe::{MAX_PROBES, Probe, Said};
 use super::{Binding, log_noise};
+use crate::transport::ws::close::Close;
 
 impl Binding {
     pub(super) fn poll_connections(&mut self, cx: &mut Context<'_>) {
@@ -15,13 +16,20 @@ impl Binding {
             match connections.poll_recv(cx) {
                 Poll::Ready(Some(connection)) => {
                     if self.probes.len() >= MAX_PROBES {
-                        self.probes.pop_front();
+                        self.dismiss(0, "too many connections have said nothing yet");
                     }
                     self.probes.push_back(Probe::new(connection, limit, false));
                 }
                 Poll::Ready(None) => self.connections = None,
                 Poll::Pending => return,
             }
+        }
+    }
+
+    /// Closes a connection that is no session.
+    fn dismiss(&mut self, at: usize, why: &str) {
+        if let Some(probe) = self.probes.remove(at) {
+            probe.dismiss(&Close::new(Close::NORMAL, why));
         }
     }
 
@@ -33,9 +41,8 @@ impl Binding {
             let Some(probe) = self.probes.get_mut(at) else { return };
             match probe.poll(cx) {
                 Said::Nothing if probe.until.is_none_or(|until| now < until) => at += 1,
-                Said::Nothing | Said::End => {
-                    self.probes.remove(at);
-                }
+                Said::Nothing => self.dismiss(at, "no message came in time"),
+                Said::End => self.dismiss(at, ""),
                 Said::Noise(frame) => {
                     let (head, why) = match &frame {
                         Frame::Line(line) => (line.text(), "it is no JSON object or array"),
@@ -52,7 +59,9 @@ impl Binding {
                     framer.set_limit(limit);
                     if let Some(older) = self.session.take() {
                         tracing::info!(producer = %self.producer.name, "a newer host connection ends the older one");
-                        self.retire(older);
+                        let why =
+                            Close::new(Close::NORMAL, "another connection of this producer's host took over");
+                        self.retire(older, &why);
                     }
                     self.begin(connection, framer, Some(line), patient);
                 }

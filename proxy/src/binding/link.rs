@@ -1,11 +1,13 @@
 //! One peer of a session: its connection, what came of it and what is to be written to it.
 
+use std::io;
 use std::task::{Context, Poll};
 
 use mcpl_codec::{Frame, Framer};
 
 use crate::outbox::Outbox;
-use crate::transport::{Connection, Reader, Writer};
+use crate::transport::ws::close::Close;
+use crate::transport::{Connection, Facts, Reader, Writer};
 
 /// Bytes that wait for one peer before the other is no longer read (contract 3.6); a single message may be
 /// larger.
@@ -48,7 +50,8 @@ pub(super) enum Came {
 }
 
 impl Link {
-    pub(super) fn new(connection: Connection, framer: Framer, outbox: Outbox) -> Self {
+    pub(super) fn new(connection: Connection, framer: Framer, mut outbox: Outbox) -> Self {
+        outbox.keep_breaks(connection.writer.is_messages());
         Self {
             reader: connection.reader,
             writer: connection.writer,
@@ -59,6 +62,40 @@ impl Link {
             ended: false,
             told_bytes: 0,
         }
+    }
+
+    /// A peer that was not reached yet. What is queued for it is kept as it came: it may speak WebSocket.
+    pub(super) fn unreached(limit: usize) -> Self {
+        let nobody = Connection {
+            reader: Reader::ended(),
+            writer: Writer::closed(),
+            peer: String::new(),
+            facts: Facts::default(),
+        };
+        let mut link = Self::new(nobody, Framer::new(limit), Outbox::new(OUTBOX_BYTES));
+        link.outbox.keep_breaks(true);
+        link
+    }
+
+    /// How the peer ended, as the other one is to be told it.
+    pub(super) fn ending(&self) -> Close {
+        if let Some(close) = self.writer.heard() {
+            return close;
+        }
+        if self.input == Way::Broken || self.output == Way::Broken {
+            return Close::new(Close::ERROR, "the connection behind was lost");
+        }
+        Close::new(Close::NORMAL, "")
+    }
+
+    /// How the connection is to be closed, where that can be told; what is said first counts.
+    pub(super) fn part(&self, close: Close) {
+        self.writer.part(close);
+    }
+
+    /// Its end of input is its end: it closes, and does not merely say nothing more.
+    pub(super) fn ends_whole(&self) -> bool {
+        self.writer.is_messages()
     }
 
     pub(super) fn set_limit(&mut self, limit: usize) {
@@ -90,9 +127,12 @@ impl Link {
                         return Came::Frame(frame);
                     }
                 }
-                Poll::Ready(Err(_)) => {
+                Poll::Ready(Err(error)) => {
                     self.input = Way::Broken;
-                    self.output = Way::Broken;
+                    // A peer that breaks the rules of its transport is told so.
+                    if error.kind() != io::ErrorKind::InvalidData {
+                        self.output = Way::Broken;
+                    }
                 }
             }
         }
@@ -101,7 +141,8 @@ impl Link {
 
     /// Writes what may leave; true if something did.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> bool {
-        if self.output != Way::Open || self.outbox.is_empty() {
+        let due = self.output == Way::Open && !self.outbox.is_empty();
+        if !due && (self.output == Way::Broken || !self.writer.has_own_words()) {
             return false;
         }
         match self.writer.poll_write(cx, &mut self.outbox) {
@@ -134,11 +175,15 @@ impl Link {
 
     /// The last of it: writes what is left, then closes.
     pub(super) async fn retire(mut self) {
-        if self.output == Way::Open {
-            // A peer that is gone is told nothing more.
-            let _ = self.writer.write(&mut self.outbox).await;
-            self.writer.close_write();
+        if self.output == Way::Broken {
+            return;
         }
+        // A peer that is gone is told nothing more.
+        let _ = self.writer.write(&mut self.outbox).await;
+        let heard = self.writer.heard().is_some();
         self.writer.finish().await;
+        if !heard {
+            self.reader.finish().await;
+        }
     }
 }

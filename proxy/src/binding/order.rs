@@ -1,5 +1,7 @@
 //! What a binding is told and asked, by the program and by an operator (contract 9.3, 10.3).
 
+use std::time::Duration;
+
 use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word};
 use tokio::sync::oneshot;
 
@@ -10,18 +12,36 @@ use crate::exchange::Observed;
 #[derive(Debug)]
 pub enum Order {
     /// New settings, from the next event on; the rest for new sessions.
-    Settings(Box<config::Producer>),
-    /// Give the host what is held, then stop.
-    Drain,
+    Settings(Box<config::Producer>, Common),
+    /// Give the host what is held, for this long at most, then stop.
+    Drain(Duration),
     /// Pass a signal on to the child (contract 1: `wrap`).
     Signal(i32),
     /// Give the host what is held and pass a signal on to the child, whose end ends it all; without a child
     /// as [`Order::Drain`].
-    End(i32),
+    End(i32, Duration),
     /// Stop now.
     Stop,
     /// An operator asks.
     Ask(Ask),
+}
+
+/// What every binding of a configuration has in common.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Common {
+    /// How long what passes may wait for the journal (contract 7.6).
+    pub journal_wait: Duration,
+    /// Dead letters that keep their content.
+    pub max_dead_letters: usize,
+}
+
+impl From<&config::Config> for Common {
+    fn from(config: &config::Config) -> Self {
+        Self {
+            journal_wait: Duration::from_millis(config.journal_wait_ms),
+            max_dead_letters: config.max_dead_letters,
+        }
+    }
 }
 
 /// What an operator asks of a binding (contract 9.3, 10.3).
@@ -58,6 +78,8 @@ pub struct Status {
     pub session: bool,
     /// Where that host is.
     pub host: Option<String>,
+    /// The names of its certificate, where it showed one.
+    pub names: Vec<String>,
     /// What the engine holds.
     pub load: Load,
     /// What the journal can take.

@@ -7,7 +7,9 @@ use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Frame, Framer, Line};
 use tokio::time::Instant;
 
+use crate::outbox::Outbox;
 use crate::transport::Connection;
+use crate::transport::ws::close::Close;
 
 /// A connection silent this long is closed.
 pub const SILENCE: Duration = Duration::from_secs(10);
@@ -15,6 +17,8 @@ pub const SILENCE: Duration = Duration::from_secs(10);
 pub const MAX_PROBES: usize = 16;
 /// The longest first message of a connection that is no session yet; a session takes `max_message_bytes`.
 pub const FIRST_MESSAGE_BYTES: usize = 4 << 20;
+/// How long telling such a connection that it is closed may take.
+const PARTING: Duration = Duration::from_secs(1);
 /// Lines that are no message after which such a connection is closed.
 const MAX_NOISE: usize = 100;
 
@@ -44,7 +48,8 @@ impl Probe {
     pub(super) fn new(connection: Connection, limit: usize, patient: bool) -> Self {
         let until = (!patient).then(|| Instant::now() + SILENCE);
         let limit = if patient { limit } else { limit.min(FIRST_MESSAGE_BYTES) };
-        Self { connection, framer: Framer::new(limit), until, noise: 0 }
+        let framer = connection.framer(limit);
+        Self { connection, framer, until, noise: 0 }
     }
 
     pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> Said {
@@ -56,13 +61,35 @@ impl Probe {
                 self.noise += 1;
                 return said(frame);
             }
-            match self.connection.reader.poll_read(cx, &mut self.framer) {
+            let read = self.connection.reader.poll_read(cx, &mut self.framer);
+            if self.connection.writer.has_own_words() {
+                // A ping is answered; a peer that takes nothing is not waited for.
+                let _ = self.connection.writer.poll_write(cx, &mut Outbox::default());
+            }
+            match read {
                 Poll::Pending => return Said::Nothing,
                 Poll::Ready(Ok(0)) => return self.framer.finish().map_or(Said::End, said),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Ready(Err(_)) => return Said::End,
             }
         }
+    }
+
+    /// Closes it; a WebSocket is told why.
+    pub(super) fn dismiss(self, why: &Close) {
+        let Connection { mut reader, mut writer, .. } = self.connection;
+        if !writer.has_own_words() {
+            return;
+        }
+        writer.part(why.clone());
+        tokio::task::spawn_local(async move {
+            let parting = async {
+                writer.finish().await;
+                reader.finish().await;
+            };
+            // Past its time there is nobody who reads.
+            let _ = tokio::time::timeout(PARTING, parting).await;
+        });
     }
 
     pub(super) fn into_parts(self) -> (Connection, Framer) {

@@ -19,6 +19,7 @@ use crate::child::Status;
 use crate::exchange::{Cargo, Deed, Exchange, Shadow, Side};
 use crate::outbox::{Event, Outbox};
 use crate::transport::Connection;
+use crate::transport::ws::close::Close;
 
 /// How long a host on stdio that has said its last waits for the answers it is owed (contract 3.1).
 const LAST_ANSWERS: Duration = Duration::from_secs(30);
@@ -48,14 +49,16 @@ pub(super) struct Session {
     pub(super) child: Option<Offspring>,
     /// How the child exited, once it has.
     exited: Option<Status>,
-    /// stdio: the end of input is the host gone.
+    /// stdio: the end of input is the host gone, as a WebSocket's is.
     is_stdio: bool,
     limit: usize,
     /// Where the host is.
     peer: String,
+    /// The names of the host's certificate, where it showed one.
+    pub(super) peer_names: Vec<String>,
     waiting: Waiting,
     /// How long what passes may wait for the journal (contract 7.6).
-    journal_wait: Duration,
+    pub(super) journal_wait: Duration,
     /// A message went without waiting any longer, and that was said.
     ahead: bool,
     /// The exchange is over: one side ended.
@@ -83,17 +86,13 @@ impl Session {
         core: &mut Core,
         dial: Pin<Box<dyn Future<Output = Result<Reached, String>>>>,
     ) -> Self {
-        let nobody = Connection {
-            reader: crate::transport::Reader::ended(),
-            writer: crate::transport::Writer::closed(),
-            peer: String::new(),
-        };
         core.forget_reads();
         let mut session = Self {
             peer: host.peer.clone(),
+            peer_names: host.facts.names.clone(),
             exchange,
             host: Link::new(host, framer, Outbox::new(OUTBOX_BYTES)),
-            producer: Link::new(nobody, Framer::new(limit), Outbox::new(OUTBOX_BYTES)),
+            producer: Link::unreached(limit),
             way: Road::Dialing(dial),
             child: None,
             exited: None,
@@ -160,13 +159,15 @@ impl Session {
         match reached {
             Ok(reached) => {
                 let outbox = std::mem::replace(&mut self.producer.outbox, Outbox::new(OUTBOX_BYTES));
-                self.producer = Link::new(reached.connection, Framer::new(self.limit), outbox);
+                let framer = reached.connection.framer(self.limit);
+                self.producer = Link::new(reached.connection, framer, outbox);
                 self.child = reached.child;
                 self.exchange.reached(core.clock.now().mono_ms);
             }
             Err(reason) => {
                 tracing::warn!(reason, "the producer was not reached: the session ends");
                 self.exchange.unreachable(&reason);
+                self.host.part(Close::new(Close::AGAIN, &reason));
                 self.producer.input = Way::Broken;
                 self.producer.output = Way::Broken;
                 self.carry(core);
@@ -380,15 +381,18 @@ impl Session {
         let host_gone = self.host.input == Way::Broken || self.host.output == Way::Broken;
         let producer_gone = self.producer.input == Way::Broken
             || self.producer.output == Way::Broken
+            || (self.producer.input == Way::Closed && self.producer.ends_whole())
             || (self.exited.is_some() && self.producer.input != Way::Open);
         if self.host.input != Way::Open && self.is_flushed(Side::Producer) && matches!(self.way, Road::Up) {
+            self.producer.part(self.host.ending());
             self.producer.close_output();
         }
         if self.producer.input != Way::Open && self.is_flushed(Side::Host) && matches!(self.way, Road::Up) {
+            self.host.part(self.producer.ending());
             self.host.close_output();
         }
         let mut host_done = host_gone;
-        if self.is_stdio && self.host.input == Way::Closed {
+        if (self.is_stdio || self.host.ends_whole()) && self.host.input == Way::Closed {
             let until = *self.answers_until.get_or_insert(now + LAST_ANSWERS);
             host_done |= self.exchange.host_waits() == 0 || now >= until;
             if host_done {
@@ -420,10 +424,16 @@ impl Session {
     }
 
     /// Ends the session now: a newer one takes its place, or the program stops. What is left to be written
-    /// is written by a task of its own, bounded in time.
-    pub(super) fn retire(mut self, core: &mut Core) -> Retired {
+    /// is written by a task of its own, bounded in time. `why` is what a WebSocket is told, where neither side
+    /// ended by itself.
+    pub(super) fn retire(mut self, core: &mut Core, why: &Close) -> Retired {
+        let over = self.closed;
+        let by_producer = self.producer.input != Way::Open && self.host.input == Way::Open;
         self.close(core);
         self.end_child();
+        let why = |other: &Link| if over { other.ending() } else { why.clone() };
+        self.host.part(why(&self.producer));
+        self.producer.part(why(&self.host));
         let (tally, shadow) = (*self.exchange.tally(), self.exchange.take_shadow());
         let (host, producer) = (self.host, self.producer);
         let farewell = tokio::task::spawn_local(async move {
@@ -431,7 +441,7 @@ impl Session {
             // Past its time there is nobody who reads.
             let _ = tokio::time::timeout(LAST_WORDS, both).await;
         });
-        Retired { tally, shadow, farewell, child: self.child, exited: self.exited }
+        Retired { tally, shadow, farewell, by_producer, child: self.child, exited: self.exited }
     }
 }
 
@@ -441,6 +451,8 @@ pub(super) struct Retired {
     /// Observe mode: for the next session.
     pub(super) shadow: Option<Box<Shadow>>,
     pub(super) farewell: tokio::task::JoinHandle<()>,
+    /// It was the producer that ended it.
+    pub(super) by_producer: bool,
     pub(super) child: Option<Offspring>,
     pub(super) exited: Option<Status>,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use super::certs::args::{CERTS, CERTS_EXAMPLES, Certs};
 use super::journal::args::{JOURNAL, JOURNAL_EXAMPLES, Journal};
 
 const ABOUT: &str = "A sidecar between one MCPL producer and one MCPL host.
@@ -73,6 +74,7 @@ pub(super) enum Command {
     /// Validate a configuration file and print what it comes to
     #[command(long_about = CHECK, after_long_help = format!("Examples:
   mcpl-sidecar check --config sidecar.toml
+  mcpl-sidecar check --config sidecar.toml --files   # where it will run: are certificates and tokens there?
   mcpl-sidecar check --config sidecar.toml > effective.toml
 
 {EXIT}"))]
@@ -90,6 +92,11 @@ pub(super) enum Command {
 
 {EXIT}"))]
     Journal(Journal),
+    /// Make certificates for development, and show what any certificate says
+    #[command(long_about = CERTS, after_long_help = format!("{CERTS_EXAMPLES}
+
+{EXIT}"))]
+    Certs(Certs),
     /// Print the JSON Schema of the configuration file
     #[command(long_about = SCHEMA, after_long_help = "Examples:
   mcpl-sidecar schema > mcpl-sidecar.schema.json")]
@@ -103,8 +110,10 @@ pub(super) enum Command {
 const RUN: &str = "Serve every [[producer]] of a configuration file, until SIGTERM or SIGINT.
 
 The state directory (state_dir in the file, else $XDG_STATE_HOME/mcpl-sidecar, else \
-~/.local/state/mcpl-sidecar) is locked: a second run on it exits 73 and names the process that holds it. SIGHUP \
-reloads the file; one that does not validate is rejected whole, and the running configuration stays.";
+~/.local/state/mcpl-sidecar) is locked: a second run on it exits 73 and names the process that holds it. SIGHUP, \
+and a change of the file or of a certificate it names, reloads it; one that does not validate, or names what cannot be \
+used, is rejected whole, and the running configuration stays. On SIGTERM what is held is released for drain_ms; a \
+second SIGTERM ends at once.";
 
 const WRAP: &str = "Stand in for a producer in a host's mcpServers entry: put `mcpl-sidecar wrap --` before its command.
 
@@ -119,14 +128,16 @@ the first free one; there are 64. Work of which it is not known whether the host
 const WRAP_CONFIG: &str = "Take settings from this file: those of its [[producer]] of that name, else of its only one
 
 Taken are preset, subject, undelivered, expires_after_ms, connect_timeout_ms, host, coalesce, forward, limits, \
-refusals, and the file's state_dir and [telemetry]. listen, command, connect, env and cwd are not: the host is on stdin and stdout, and the producer is \
+refusals, and the file's state_dir, drain_ms and [telemetry]. listen, command, connect, env and cwd are not: the host is on stdin and stdout, and the producer is \
 COMMAND; they may be left out of a file that only `wrap` uses.";
 
 const CHECK: &str = "Validate a configuration file and print what it comes to.
 
 stdout: the effective configuration as TOML, defaults included; values of `env` are shown as ***, and strings with \
 a ${VAR} in them as they are written. Or exit code 78 with every error on stderr, each on a line of its own: \
-FILE:LINE:COL: message; hint: …";
+FILE:LINE:COL: message; hint: …
+
+Without --files only the file itself is read, so that it can be checked elsewhere than where it will run.";
 
 const CLASSIFY: &str = "Print a host's responses as the producer would get them.
 
@@ -174,6 +185,9 @@ pub(super) struct Check {
     /// The configuration file (TOML)
     #[arg(long, value_name = "FILE")]
     pub(super) config: PathBuf,
+    /// Read what the file names too: certificates, keys and tokens, as `run` does before it starts
+    #[arg(long)]
+    pub(super) files: bool,
 }
 
 /// `classify`.

@@ -14,7 +14,7 @@ mod control;
 mod export;
 mod found;
 mod list;
-mod plain;
+pub(super) mod plain;
 mod resolve;
 mod show;
 mod table;

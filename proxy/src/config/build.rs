@@ -7,11 +7,13 @@ use std::path::{Path, PathBuf};
 use mcpl_policy::rules::Rules;
 
 use super::Purpose;
-use super::endpoint::{Authority, Endpoint, Side};
+use super::authority::Authority;
+use super::endpoint::{Endpoint, Side};
 use super::errors::Faults;
+use super::identity::Admin;
 use super::model::{
-    Admin, Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel,
-    Mode, Peer, Position, Producer, Profile, Refusals, Shims, Telemetry, Uncoalesced,
+    Coalesce, Command, Config, Dedup, Forward, Host, InDoubt, Limits, Listen, LogFormat, LogLevel, Mode,
+    Peer, Position, Producer, Profile, Refusals, Shims, Telemetry, Uncoalesced,
 };
 use super::nearest::nearest;
 use super::read::{Section, Text, Value, one_of};
@@ -59,12 +61,13 @@ impl Builder<'_, '_> {
         }
         let producers: Vec<Producer> = sections.iter().map(|s| self.producer(s)).collect();
         self.names(sections);
-        self.addresses(admin.as_ref(), sections, &producers);
+        self.doors(admin.as_ref(), sections, &producers);
         Config {
             state_dir,
             max_journal_bytes: unsigned(file, "max_journal_bytes"),
             max_dead_letters: unsigned(file, "max_dead_letters") as usize,
             journal_wait_ms: unsigned(file, "journal_wait_ms"),
+            drain_ms: unsigned(file, "drain_ms"),
             admin,
             telemetry,
             producers,
@@ -113,7 +116,11 @@ impl Builder<'_, '_> {
             None if !section.has("listen") => self.faults.add(section.at, "`admin.listen` is missing", HINT),
             None => {}
         }
-        Admin { listen, token_file: self.path(section.text("token_file"), "admin.token_file") }
+        Admin {
+            listen,
+            token_file: self.path(section.text("token_file"), "admin.token_file"),
+            tls: section.table("tls").map(|tls| self.listen_tls(tls, "admin.tls")),
+        }
     }
 
     pub(super) fn producer(&mut self, section: &Section) -> Producer {
@@ -130,10 +137,16 @@ impl Builder<'_, '_> {
                 String::new()
             }
         };
+        let (listen, peer) = (self.listen(section), self.peer(section));
+        let reach = self.reach(section, &listen, &peer);
         Producer {
             name,
-            listen: self.listen(section),
-            peer: self.peer(section),
+            listen,
+            listen_tls: reach.listen_tls,
+            listen_auth: reach.listen_auth,
+            peer,
+            connect_tls: reach.connect_tls,
+            connect_auth: reach.connect_auth,
             expires_after_ms: unsigned(section, "expires_after_ms"),
             connect_timeout_ms: unsigned(section, "connect_timeout_ms"),
             host: self.host(&section.sub("host")),
@@ -170,7 +183,7 @@ impl Builder<'_, '_> {
 
     fn endpoint(&mut self, text: &Text, key: &str, side: Side) -> Option<Endpoint> {
         match Endpoint::read(&text.value, side) {
-            Ok(endpoint) => Some(endpoint),
+            Ok(endpoint) => Some(endpoint.written_as(&text.written)),
             Err(why) => {
                 let message = format!("`producer.{key}` = \"{}\" is no address: {why}", text.shown());
                 self.faults.add(text.at.start, message, side.forms());
@@ -243,7 +256,7 @@ impl Builder<'_, '_> {
     }
 
     /// A path, relative to the file.
-    fn path(&mut self, text: Option<&Text>, key: &str) -> Option<PathBuf> {
+    pub(super) fn path(&mut self, text: Option<&Text>, key: &str) -> Option<PathBuf> {
         let text = text?;
         if text.value.is_empty() {
             self.faults.add(
@@ -265,36 +278,6 @@ impl Builder<'_, '_> {
                     format!("two producers are named \"{}\"", text.shown()),
                     "give each [[producer]] a name of its own",
                 ),
-            }
-        }
-    }
-
-    /// No two listeners may share an address.
-    fn addresses(&mut self, admin: Option<&Admin>, sections: &[Section], producers: &[Producer]) {
-        let mut taken: HashMap<String, &str> = HashMap::new();
-        if let Some(admin) = admin.filter(|a| a.listen.port != 0) {
-            taken.insert(admin.listen.to_string(), "the admin listener");
-        }
-        for (section, producer) in sections.iter().zip(producers) {
-            let Some(text) = section.text("listen") else { continue };
-            let key = match &producer.listen {
-                // Faulty addresses read as stdio; only a true one counts.
-                Listen::Stdio if text.value != "stdio" => continue,
-                Listen::Stdio => "stdio".to_owned(),
-                Listen::On(endpoint) if endpoint.at.port == 0 => continue,
-                Listen::On(endpoint) => endpoint.at.to_string(),
-            };
-            if let Some(by) = taken.get(key.as_str()) {
-                let hint = if key == "stdio" {
-                    "only one producer can have our stdin and stdout: give the other a tcp:// address"
-                } else {
-                    "give each listener an address of its own"
-                };
-                let message =
-                    format!("`producer.listen` = \"{}\" is listened to already by {by}", text.shown());
-                self.faults.add(text.at.start, message, hint);
-            } else {
-                taken.insert(key, "another producer");
             }
         }
     }

@@ -41,8 +41,7 @@ impl Printer<'_> {
             let dot = if path.is_empty() { "" } else { "." };
             let inner = format!("{path}{dot}{}", key.name);
             match &key.shape {
-                // The admin listener is there only if the file has it; the other tables always are.
-                Shape::Table(_) if key.name == "admin" && !section.has("admin") => {}
+                Shape::Table(_) if matches!(key.default, Fallback::Absent) && !section.has(key.name) => {}
                 Shape::Table(keys) => {
                     self.line(&format!("\n[{inner}]"));
                     self.section(&section.sub(key.name), keys, &inner);
@@ -67,6 +66,9 @@ impl Printer<'_> {
     fn plain(&self, section: &Section, key: &Key) -> Option<String> {
         match section.value(key.name) {
             Some(Value::Text(text)) if matches!(key.shape, Shape::Path) => Some(self.path(text)),
+            Some(Value::Text(text)) if matches!(key.name, "listen" | "connect") => {
+                Some(quoted(&super::resolve::veil(&text.written, |name| name == "token")))
+            }
             Some(Value::Text(text)) => Some(quoted(&text.written)),
             Some(Value::Integer(n)) => Some(n.to_string()),
             Some(Value::Number(n)) => Some(number(*n)),
@@ -86,7 +88,7 @@ impl Printer<'_> {
             None if key.name == "state_dir" => Some(quoted(&self.config.state_dir.to_string_lossy())),
             None if key.name == "in_doubt" && self.purpose == Purpose::Wrap => Some(quoted("resend")),
             None => match key.default {
-                Fallback::Required | Fallback::Absent => None,
+                Fallback::Required | Fallback::Absent | Fallback::Defaults => None,
                 Fallback::Text(text) => Some(quoted(text)),
                 Fallback::Integer(n) => Some(n.to_string()),
                 Fallback::Number(n) => Some(number(n)),

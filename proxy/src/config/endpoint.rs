@@ -1,7 +1,11 @@
 //! Addresses: where we listen, what we dial.
 
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
+
+use serde::Serialize;
+
+use super::authority::Authority;
+use super::resolve;
 
 /// How bytes travel to an [`Endpoint`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,97 +36,38 @@ impl Scheme {
             .into_iter()
             .find(|s| name.eq_ignore_ascii_case(s.as_str()))
     }
-
-    fn default_port(self) -> Option<u16> {
-        match self {
-            Self::Tcp => None,
-            Self::Ws => Some(80),
-            Self::Wss | Self::Mcpl => Some(443),
-        }
-    }
 }
 
-/// A host and a port: `127.0.0.1:9464`, `[::1]:9464`, `localhost:9464`.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Authority {
-    /// A name or an IP address, without the brackets of IPv6.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
-impl Authority {
-    /// Whether only this machine reaches it. Of names only `localhost` is known to be loopback.
-    pub fn is_loopback(&self) -> bool {
-        match self.host.parse::<IpAddr>() {
-            Ok(ip) => ip.to_canonical().is_loopback(),
-            Err(_) => self.host.eq_ignore_ascii_case("localhost"),
-        }
-    }
-
-    /// Reads `HOST:PORT`; `port` is taken where the text has none.
-    pub(super) fn read(text: &str, port: Option<u16>) -> Result<Self, String> {
-        let (host, rest) = if let Some(inside) = text.strip_prefix('[') {
-            let (host, rest) = inside.split_once(']').ok_or("`[` without its `]`")?;
-            host.parse::<Ipv6Addr>().map_err(|_| "what stands in `[ ]` is no IPv6 address")?;
-            (host, rest)
-        } else {
-            let (host, rest) = text.split_at(text.find(':').unwrap_or(text.len()));
-            if rest.matches(':').count() > 1 {
-                return Err("an IPv6 address stands in `[ ]`".to_owned());
-            }
-            check_host(host)?;
-            (host, rest)
-        };
-        let port = match rest.strip_prefix(':') {
-            Some(digits) => read_port(digits)?,
-            None if rest.is_empty() => port.ok_or("the port is missing")?,
-            None => return Err("only a port may follow `]`".to_owned()),
-        };
-        Ok(Self { host: host.to_owned(), port })
-    }
-}
-
-impl fmt::Display for Authority {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.host.contains(':') {
-            write!(f, "[{}]:{}", self.host, self.port)
-        } else {
-            write!(f, "{}:{}", self.host, self.port)
-        }
-    }
-}
-
-fn check_host(host: &str) -> Result<(), String> {
-    if host.is_empty() {
-        return Err("the host is missing".to_owned());
-    }
-    if host.len() > 253 || !host.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b)) {
-        return Err("the host is neither a name nor an IP address".to_owned());
-    }
-    // Four numbers that are no address would otherwise be looked up as a name, and fail much later.
-    if host.bytes().all(|b| b.is_ascii_digit() || b == b'.') && host.parse::<IpAddr>().is_err() {
-        return Err("the host is no IPv4 address".to_owned());
-    }
-    Ok(())
-}
-
-fn read_port(digits: &str) -> Result<u16, String> {
-    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-        return Err("the port is no number".to_owned());
-    }
-    digits.parse().map_err(|_| "the port is over 65535".to_owned())
-}
-
-/// An address with a scheme. `Display` leaves the target out: a query may hold a token.
+/// An address with a scheme: as it was written, as it is compared, and as it is dialled (MCPL RFC-004, 5).
+/// `Display` leaves path and query out, which may hold a token; so does `Debug`.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Endpoint {
     /// How bytes travel.
     pub scheme: Scheme,
-    /// Host and port; the port is the scheme's own where the text had none.
+    /// Host and port, normalised: the host in lower case, a name outside ASCII in its ASCII form; the port
+    /// is the scheme's own where the text had none.
     pub at: Authority,
-    /// Path and query as written, `/` at least; empty for `tcp://`.
+    /// Path and query, normalised, `/` at least; empty for `tcp://`.
     pub target: String,
+    /// As in the file, byte for byte, variables not filled in.
+    configured: String,
+    /// Normalised; with `mcpl://` in that form.
+    canonical: String,
+    /// What is dialled: for `mcpl://` its `wss://`, else as `canonical`.
+    resolved: String,
+    /// A variable was filled in.
+    filled: bool,
+}
+
+/// The three forms of an [`Endpoint`], fit to be shown: values of the query are `***`.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Shown {
+    /// As in the file.
+    pub configured: String,
+    /// As it is compared.
+    pub canonical: String,
+    /// As it is dialled.
+    pub resolved: String,
 }
 
 impl fmt::Display for Endpoint {
@@ -165,41 +110,82 @@ impl Endpoint {
         else {
             return Err("that scheme is not taken here".to_owned());
         };
-        if rest.chars().any(|c| c.is_whitespace() || c.is_control()) {
-            return Err("white space may not be in an address".to_owned());
-        }
-        if rest.contains('#') {
-            return Err("a fragment (`#…`) may not be in an address".to_owned());
-        }
-        let (authority, target) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-        if authority.contains('@') {
-            return Err("a user or password (`…@`) may not be in an address".to_owned());
-        }
-        let at =
-            Authority::read(authority, if side == Side::Connect { scheme.default_port() } else { None })?;
+        let parts = resolve::check(rest)?;
+        let (at, target, canonical, resolved) = if scheme == Scheme::Tcp {
+            if !matches!(parts.target, "" | "/") {
+                return Err("tcp:// has no path".to_owned());
+            }
+            let mut at = Authority::read(parts.authority, None)?;
+            at.host.make_ascii_lowercase();
+            let address = format!("tcp://{at}");
+            (at, String::new(), address.clone(), address)
+        } else {
+            if side == Side::Listen && !resolve::has_port(parts.authority) {
+                return Err("the port is missing".to_owned());
+            }
+            let wire = if scheme == Scheme::Mcpl { Scheme::Wss } else { scheme };
+            let (at, target, resolved) = resolve::resolve(wire.as_str(), rest)?;
+            let canonical = match resolved.strip_prefix("wss:") {
+                Some(rest) if scheme == Scheme::Mcpl => format!("mcpl:{rest}"),
+                _ => resolved.clone(),
+            };
+            (at, target, canonical, resolved)
+        };
         if at.port == 0 && side == Side::Connect {
             return Err("port 0 cannot be dialled".to_owned());
         }
-        let target = match (scheme, target) {
-            (Scheme::Tcp, "" | "/") => String::new(),
-            (Scheme::Tcp, _) => return Err("tcp:// has no path".to_owned()),
-            (_, "") => "/".to_owned(),
-            (_, query) if query.starts_with('?') => format!("/{query}"),
-            (_, path) => path.to_owned(),
-        };
-        if has_dot_segment(&target) {
-            return Err("`.` and `..` may not be segments of the path".to_owned());
-        }
-        Ok(Self { scheme, at, target })
+        Ok(Self { scheme, at, target, configured: text.to_owned(), canonical, resolved, filled: false })
     }
-}
 
-fn has_dot_segment(target: &str) -> bool {
-    let path = target.split('?').next().unwrap_or_default();
-    path.split('/').any(|segment| {
-        let segment = segment.to_ascii_lowercase().replace("%2e", ".");
-        segment == "." || segment == ".."
-    })
+    /// The same address, of which the file says this.
+    pub(super) fn written_as(mut self, written: &str) -> Self {
+        self.filled = written != self.configured;
+        written.clone_into(&mut self.configured);
+        self
+    }
+
+    /// As in the file, byte for byte. May hold a secret.
+    pub fn configured(&self) -> &str {
+        &self.configured
+    }
+
+    /// As it is compared: two spellings of one address are equal here. May hold a secret.
+    pub fn canonical(&self) -> &str {
+        &self.canonical
+    }
+
+    /// As it is dialled or listened at. May hold a secret.
+    pub fn resolved(&self) -> &str {
+        &self.resolved
+    }
+
+    /// The path, without the query; empty for `tcp://`.
+    pub fn path(&self) -> &str {
+        self.target.split('?').next().unwrap_or_default()
+    }
+
+    /// The query, without its `?`; `None`: there is none.
+    pub fn query(&self) -> Option<&str> {
+        self.target.split_once('?').map(|(_, query)| query)
+    }
+
+    /// The three forms without what may be secret: values of the query and, where a variable was filled in,
+    /// the path are `***`.
+    pub fn shown(&self) -> Shown {
+        let veil = |address: &str| match address.split_once("://") {
+            Some((scheme, rest)) if self.filled => {
+                let authority = rest.split(['/', '?']).next().unwrap_or_default();
+                let path = if matches!(self.target.as_str(), "" | "/") { &*self.target } else { "/***" };
+                format!("{scheme}://{authority}{path}")
+            }
+            _ => resolve::veil(address, |_| true),
+        };
+        Shown {
+            configured: resolve::veil(&self.configured, |_| true),
+            canonical: veil(&self.canonical),
+            resolved: veil(&self.resolved),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -272,22 +258,5 @@ mod tests {
         assert!(!dial("ws://hush@x/").unwrap_err().contains("hush"));
         let endpoint = Endpoint::read("ws://x/?token=hush", Side::Connect).unwrap();
         assert!(!format!("{endpoint} {endpoint:?}").contains("hush"));
-    }
-
-    #[test]
-    fn loopback_is_known() {
-        for (text, loopback) in [
-            ("127.0.0.1:1", true),
-            ("127.9.9.9:1", true),
-            ("[::1]:1", true),
-            ("[::ffff:127.0.0.1]:1", true),
-            ("localhost:1", true),
-            ("0.0.0.0:1", false),
-            ("[::]:1", false),
-            ("10.0.0.1:1", false),
-            ("example.org:1", false),
-        ] {
-            assert_eq!(Authority::read(text, None).unwrap().is_loopback(), loopback, "{text}");
-        }
     }
 }

@@ -6,6 +6,14 @@
 use super::model::{Dedup, InDoubt, LogFormat, LogLevel, Mode, Position, Profile, Uncoalesced};
 use super::preset;
 
+mod reach;
+mod rules;
+
+pub(super) use self::rules::SUBJECT;
+
+use self::reach::{CONNECT_AUTH, CONNECT_TLS, LISTEN_AUTH, LISTEN_TLS};
+use self::rules::RULE;
+
 /// What a value looks like.
 #[derive(Debug)]
 pub(super) enum Shape {
@@ -38,6 +46,8 @@ pub(super) enum Fallback {
     Required,
     /// Nothing, or what the description says.
     Absent,
+    /// A table of defaults.
+    Defaults,
     Text(&'static str),
     Integer(i64),
     Number(f64),
@@ -77,10 +87,12 @@ const LARGEST_STORE_BYTES: i64 = 1 << 40;
 const SMALLEST_JOURNAL_BYTES: i64 = 1 << 20;
 /// A message that waits longer than this for the disk is a connection that hangs.
 const LONGEST_WAIT_MS: i64 = 60_000;
+/// Who stops the program waits for it.
+const LONGEST_DRAIN_MS: i64 = 600_000;
 /// Dead letters are kept with their content.
 const MOST_DEAD_LETTERS: i64 = 1_000_000;
 
-use self::Fallback::{Absent, Flag, Integer, List, Number, Required, Text};
+use self::Fallback::{Absent, Defaults, Flag, Integer, List, Number, Required, Text};
 
 /// The file.
 pub(super) static FILE: &[Key] = &[
@@ -108,11 +120,17 @@ pub(super) static FILE: &[Key] = &[
         Integer(250),
         "How long a message that must not overtake held work waits for the disk, at most.",
     ),
+    key(
+        "drain_ms",
+        Shape::Integer(0, LONGEST_DRAIN_MS),
+        Integer(10_000),
+        "How long the program goes on releasing what it may after SIGTERM, at most.",
+    ),
     key("admin", Shape::Table(ADMIN), Absent, "The admin listener; absent: none."),
     key(
         "telemetry",
         Shape::Table(TELEMETRY),
-        Absent,
+        Defaults,
         "Logs and the OTLP exporter; OTEL_* environment variables win.",
     ),
     key("producer", Shape::Tables(PRODUCER), Required, "The producers, one table each."),
@@ -126,6 +144,7 @@ static ADMIN: &[Key] = &[
         Absent,
         "File with the bearer token; required when the address is not loopback.",
     ),
+    key("tls", Shape::Table(LISTEN_TLS), Absent, "TLS on the admin listener; absent: plain HTTP."),
 ];
 
 /// `[telemetry]`.
@@ -172,11 +191,35 @@ pub(super) static PRODUCER: &[Key] = &[
         Absent,
         "The subject rules of a known producer, after yours.",
     ),
-    key("host", Shape::Table(HOST), Absent, "What is known of the host."),
-    key("coalesce", Shape::Table(COALESCE), Absent, "What is held, and when it is released."),
-    key("forward", Shape::Table(FORWARD), Absent, "What becomes of events that are not coalesced."),
-    key("limits", Shape::Table(LIMITS), Absent, "Rates and sizes."),
-    key("refusals", Shape::Table(REFUSALS), Absent, "How the host's refusals are read."),
+    key(
+        "listen_tls",
+        Shape::Table(LISTEN_TLS),
+        Absent,
+        "TLS towards the host; with a wss:// `listen`, always.",
+    ),
+    key(
+        "listen_auth",
+        Shape::Table(LISTEN_AUTH),
+        Absent,
+        "Who may come in by a ws:// or wss:// `listen`; absent: whoever reaches it, but no browser.",
+    ),
+    key(
+        "connect_tls",
+        Shape::Table(CONNECT_TLS),
+        Absent,
+        "TLS towards the producer, with a wss:// or mcpl:// `connect`; absent: the system's roots.",
+    ),
+    key(
+        "connect_auth",
+        Shape::Table(CONNECT_AUTH),
+        Absent,
+        "What we show a ws://, wss:// or mcpl:// `connect`; absent: nothing.",
+    ),
+    key("host", Shape::Table(HOST), Defaults, "What is known of the host."),
+    key("coalesce", Shape::Table(COALESCE), Defaults, "What is held, and when it is released."),
+    key("forward", Shape::Table(FORWARD), Defaults, "What becomes of events that are not coalesced."),
+    key("limits", Shape::Table(LIMITS), Defaults, "Rates and sizes."),
+    key("refusals", Shape::Table(REFUSALS), Defaults, "How the host's refusals are read."),
     key(
         "subject",
         Shape::Tables(SUBJECT),
@@ -309,58 +352,6 @@ static LIMITS: &[Key] = &[
 static REFUSALS: &[Key] = &[
     key("retry_after_ms", MS, Integer(1000), "The figure of an `unavailable` that has no better one."),
     key("rule", Shape::Tables(RULE), Absent, "Rules, tried before the profile's own; the first match wins."),
-];
-
-static RULE: &[Key] = &[
-    key("code", Shape::Integer(i64::MIN, i64::MAX), Absent, "Matches the error's code."),
-    key("message", Shape::Text, Absent, "Regular expression found in the error's message."),
-    key("reason", Shape::Text, Absent, "Regular expression found in the result's reason."),
-    key("method", Shape::Choice(METHODS), Absent, "Matches the lane."),
-    key(
-        "refusal",
-        Shape::Text,
-        Required,
-        "The kind: invalid, not_permitted, unknown_channel, unavailable, too_large, duplicate, or a word of yours.",
-    ),
-    key("retryable", Shape::Flag, Absent, "Whether a resend makes sense. Default: by kind."),
-    key("retry_after_ms", MS, Absent, "The earliest time for a resend; not with invalid or duplicate."),
-    key("limit_bytes", Shape::Integer(1, LARGEST_STORE_BYTES), Absent, "The limit; with too_large only."),
-];
-
-/// `[[producer.subject]]`.
-pub(super) static SUBJECT: &[Key] = &[
-    key("method", Shape::Choice(METHODS), Absent, "Matches the lane."),
-    key("event_id", Shape::Text, Absent, "Regular expression found in the eventId."),
-    key("message_id", Shape::Text, Absent, "Regular expression found in the messageId."),
-    key("feature_set", Shape::Text, Absent, "Regular expression found in a push's featureSet."),
-    key(
-        "channel",
-        Shape::Text,
-        Absent,
-        "Regular expression found in a message's channelId, or in the channel that a push's origin names.",
-    ),
-    key("tags_any", Shape::List, List(&[]), "Matches what has one of these tags; empty: anything."),
-    key("tags_none", Shape::List, List(&[]), "Matches what has none of these tags."),
-    key(
-        "key",
-        Shape::Text,
-        Required,
-        "How the key is made: text, {group} of a pattern, {/json/pointer} into the params or the message, {{ }}.",
-    ),
-    key(
-        "scope",
-        Shape::Text,
-        Absent,
-        "channel, feature_set, or a name: subjects of one name meet across lanes. Default: the event's own.",
-    ),
-    key("initial", Shape::Flag, Flag(false), "It is the first of its subject: a create."),
-    key("retract", Shape::Flag, Flag(false), "It withdraws its subject; its content is the deletion notice."),
-    key(
-        "distinct",
-        Shape::Flag,
-        Flag(false),
-        "One eventId with new content is a new occurrence, not a conflict.",
-    ),
 ];
 
 /// The methods of the two event lanes.

@@ -11,7 +11,8 @@ use std::path::PathBuf;
 use mcpl_policy::rules::Rules;
 use regex::Regex;
 
-use super::endpoint::{Authority, Endpoint};
+use super::endpoint::Endpoint;
+use super::identity::{Admin, ConnectAuth, ConnectTls, ListenAuth, ListenTls};
 
 /// A whole configuration file, validated, with every default filled in.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,21 +25,14 @@ pub struct Config {
     pub max_dead_letters: usize,
     /// How long a message that must not overtake held work waits for the disk, in ms (contract 7.6).
     pub journal_wait_ms: u64,
+    /// How long the program goes on releasing after SIGTERM, in ms; at most ten minutes.
+    pub drain_ms: u64,
     /// The admin listener; `None`: there is none.
     pub admin: Option<Admin>,
     /// Logs and the exporter.
     pub telemetry: Telemetry,
     /// The producers, in the order of the file; names are unique.
     pub producers: Vec<Producer>,
-}
-
-/// `[admin]`: the admin listener.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admin {
-    /// Where it listens.
-    pub listen: Authority,
-    /// The file with the bearer token; always there when `listen` is not a loopback address.
-    pub token_file: Option<PathBuf>,
 }
 
 /// `[telemetry]`: logs and the OTLP exporter.
@@ -59,8 +53,16 @@ pub struct Producer {
     pub name: String,
     /// Where the host reaches us.
     pub listen: Listen,
+    /// TLS there; there with `wss://`, and only then.
+    pub listen_tls: Option<ListenTls>,
+    /// Who may come in there; only with `ws://` and `wss://`.
+    pub listen_auth: Option<ListenAuth>,
     /// The producer itself.
     pub peer: Peer,
+    /// TLS towards it; only with `wss://` and `mcpl://`. `None`: all defaults.
+    pub connect_tls: Option<ConnectTls>,
+    /// What it is shown of us; only with `ws://`, `wss://` and `mcpl://`.
+    pub connect_auth: Option<ConnectAuth>,
     /// Held work not released after this long expires; 0: never.
     pub expires_after_ms: u64,
     /// How long the host's first messages wait for the producer (contract 3.1).
@@ -351,6 +353,18 @@ choice! {
         Tail = "tail",
         /// Channel scope: slot; feature-set scope: tail.
         Auto = "auto",
+    }
+}
+
+choice! {
+    /// `connect_auth.token_as`: where a producer is shown our token.
+    TokenForm {
+        /// `Authorization: Bearer …`.
+        Header = "header",
+        /// `token=…`, at the end of the query.
+        Query = "query",
+        /// `mcpl.bearer.…`, an entry of `Sec-WebSocket-Protocol`.
+        Subprotocol = "subprotocol",
     }
 }
 

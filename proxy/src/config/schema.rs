@@ -34,6 +34,9 @@ fn object(keys: &[Key]) -> Map<String, Value> {
     if keys.iter().any(|k| k.name == "connect") {
         out.insert("oneOf".to_owned(), json!([{"required": ["command"]}, {"required": ["connect"]}]));
     }
+    if keys.iter().any(|k| k.name == "token_as") {
+        out.insert("oneOf".to_owned(), json!([{"required": ["token_file"]}, {"required": ["token_env"]}]));
+    }
     out
 }
 
@@ -58,7 +61,7 @@ fn property(key: &Key) -> Value {
         _ => {}
     }
     let default = match key.default {
-        Fallback::Required | Fallback::Absent => None,
+        Fallback::Required | Fallback::Absent | Fallback::Defaults => None,
         Fallback::Text(text) => Some(json!(text)),
         Fallback::Integer(n) => Some(json!(n)),
         Fallback::Number(n) => Some(json!(n)),

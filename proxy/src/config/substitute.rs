@@ -59,7 +59,8 @@ pub(super) fn fill(text: &str, env: Env<'_>) -> Result<Filled, Vec<Unfilled>> {
     if wrong.is_empty() { Ok(filled) } else { Err(wrong) }
 }
 
-fn is_name(name: &str) -> bool {
+/// Whether a text is a name of a variable: letters, digits and `_`, no digit first.
+pub(super) fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')

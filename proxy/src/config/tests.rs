@@ -7,6 +7,7 @@ use super::*;
 
 mod agree;
 mod faults;
+mod reach;
 mod subjects;
 
 const FILE: &str = "/etc/mcpl/sidecar.toml";
@@ -32,9 +33,15 @@ state_dir = "state"
 max_journal_bytes = 2147483648
 max_dead_letters = 10000
 journal_wait_ms = 250
+drain_ms = 10000
 [admin]
 listen = "127.0.0.1:9464"
 token_file = "admin.token"
+[admin.tls]
+cert_file = "tls.crt"
+key_file = "tls.key"
+client_ca_file = "clients.crt"
+client_names = ["spiffe://x/ops"]
 [telemetry]
 otlp_endpoint = "http://127.0.0.1:4317"
 log = "info"
@@ -105,6 +112,27 @@ scope = "messages"
 initial = false
 retract = false
 distinct = true
+[[producer]]
+name = "far"
+listen = "wss://0.0.0.0:8443/far?v=1"
+connect = "mcpl://Example.org?world=abc"
+host.dedup = "push"
+[producer.listen_tls]
+cert_file = "tls.crt"
+key_file = "tls.key"
+client_ca_file = "clients.crt"
+client_names = ["host.example"]
+[producer.listen_auth]
+token_file = "host.token"
+origins = ["https://app.example"]
+[producer.connect_tls]
+ca_file = "ca.crt"
+cert_file = "me.crt"
+key_file = "me.key"
+server_name = "discord.internal"
+[producer.connect_auth]
+token_env = "PRODUCER_TOKEN"
+token_as = "subprotocol"
 "#;
 
 #[test]
@@ -123,6 +151,9 @@ fn a_file_that_says_next_to_nothing_has_the_documented_defaults() {
         (config.max_journal_bytes, config.max_dead_letters, config.journal_wait_ms),
         (2 << 30, 10_000, 250)
     );
+    assert_eq!(config.drain_ms, 10_000);
+    assert!(least.listen_tls.is_none() && least.listen_auth.is_none());
+    assert!(least.connect_tls.is_none() && least.connect_auth.is_none());
     assert_eq!(config.admin, None);
     assert_eq!(
         config.telemetry,

@@ -15,10 +15,11 @@ use super::host::{Given, Host};
 use super::peer;
 use super::producer::Producer;
 use super::script::{Act, Event, Step};
-use crate::binding::{Binding, Entrance, Ground};
+use crate::binding::{Binding, Common, Entrance, Ground};
 use crate::config::{self, Purpose};
 use crate::exchange::Tally;
 use crate::journal::{Journal, OpenFault};
+use crate::keyring::Keyring;
 use crate::transport::Connection;
 
 /// The producer sends again what it may, where it is told a time up to this.
@@ -91,16 +92,12 @@ pub(super) async fn with(act: &Act) -> Result<Played, Mishap> {
     let (reader, writer) = tokio::io::split(hosts_end);
     let entrance = Entrance::Now(Connection::new(reader, writer, "demo".to_owned()));
     let (orders, heard) = mpsc::channel(1);
+    let common = Common::from(&config);
     let Some(producer) = config.producers.into_iter().next() else {
         return Err(io::Error::other("its settings name no producer").into());
     };
     let ledger = Journal::memory().ledger(&producer.name)?;
-    let ground = Ground {
-        ledger,
-        journal_wait: Duration::from_millis(config.journal_wait_ms),
-        max_dead_letters: config.max_dead_letters,
-        seat: None,
-    };
+    let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None };
     let sidecar = tokio::task::spawn_local(Binding::open(producer, entrance, heard, ground)?.serve());
     let (stream, _) = listener.accept().await?;
     let mut played = play(act, host, stream).await?;

@@ -1,3 +1,4 @@
+use mcpl_codec::{Frame, Framer};
 use proptest::prelude::*;
 
 use super::*;
@@ -40,11 +41,18 @@ fn small_lines_leave_in_one_piece_and_large_ones_are_not_copied() {
 
 #[test]
 fn a_small_line_does_not_keep_the_buffer_it_came_in() {
-    let whole = Bytes::from(vec![b'x'; 1 << 20]);
+    let mut framer = Framer::new(99);
+    framer.buf().extend_from_slice(b"[1]\n[2]\n");
+    let lines: Vec<_> = std::iter::from_fn(|| framer.next()).collect();
+    drop(framer);
+    let [Frame::Line(one), Frame::Line(other)] = &lines[..] else { panic!("two lines") };
+    let (one, other) = (one.clone(), other.clone());
+    drop(lines);
     let mut outbox = Outbox::default();
-    outbox.queue(&whole.slice(..10), None);
-    outbox.queue(&whole.slice(10..20), Some(1));
-    assert!(whole.is_unique());
+    outbox.push(&one, None);
+    outbox.push(&other, Some(1));
+    drop(other);
+    assert!(one.wire().is_unique());
 }
 
 #[test]
@@ -154,4 +162,59 @@ proptest! {
         prop_assert_eq!(reported, tags);
         prop_assert!(outbox.is_empty() && outbox.segments.is_empty() && outbox.marks.is_empty());
     }
+}
+
+/// A message as a WebSocket brings it.
+fn message(text: &str) -> Line {
+    let mut framer = Framer::messages(99);
+    framer.buf().extend_from_slice(text.as_bytes());
+    framer.end_message();
+    let Some(Frame::Line(line)) = framer.next() else { panic!("no message") };
+    line
+}
+
+/// Takes the queue line by line, `most` bytes a time.
+fn taken(outbox: &mut Outbox, most: usize) -> Vec<String> {
+    let mut lines = vec![String::new()];
+    while let Some(rest) = outbox.front() {
+        let piece = &rest[..rest.len().min(most)];
+        let (piece, last) = (String::from_utf8(piece.to_vec()).unwrap(), piece.len() == rest.len());
+        outbox.wrote(piece.len());
+        lines.last_mut().unwrap().push_str(&piece);
+        if last {
+            lines.push(String::new());
+        }
+    }
+    assert_eq!(lines.pop().unwrap(), "");
+    lines
+}
+
+#[test]
+fn towards_messages_every_byte_is_kept_and_each_message_is_one() {
+    for most in [1, 2, 99] {
+        let mut outbox = Outbox::default();
+        outbox.keep_breaks(true);
+        for (text, tag) in [("1", None), ("[\n\r\n2]", None), ("3", None), ("{\n}", Some(7)), ("4\r", None)] {
+            outbox.push(&message(text), tag);
+        }
+        assert_eq!(taken(&mut outbox, most), ["1\n", "[\n\r\n2]\n", "3\n", "{\n}\n", "4\r\n"], "{most}");
+        assert_eq!(events(&mut outbox), [Event::Started(7), Event::Written(7)]);
+    }
+}
+
+#[test]
+fn towards_lines_each_byte_of_a_line_break_is_a_space() {
+    let texts = ["1", "[\n\r\n2]", "3", "{\n}"];
+    let mut outbox = Outbox::default();
+    for text in texts {
+        outbox.push(&message(text), None);
+    }
+    assert_eq!(drain(&mut outbox, 99), "1\n[   2]\n3\n{ }\n");
+    // Queued before it was known what the peer is.
+    outbox.keep_breaks(true);
+    for text in texts {
+        outbox.push(&message(text), None);
+    }
+    outbox.keep_breaks(false);
+    assert_eq!(drain(&mut outbox, 99), "1\n[   2]\n3\n{ }\n");
 }

@@ -12,13 +12,22 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin::desk::{
-    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, Settlement, Trouble,
+    BindingView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView, Settlement, Trouble,
 };
 use crate::binding::{Ask, Order, Status};
+use crate::config::Config;
 use crate::exchange::Observed;
 use crate::journal::account::{Account, Books};
 use crate::journal::{Journal, OpenFault};
+use crate::keyring::Keyring;
 use crate::telemetry::Telemetry;
+use crate::telemetry::names::Reload;
+
+use self::place::Place;
+use self::reloads::Reloads;
+
+mod place;
+mod reloads;
 
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
@@ -70,19 +79,56 @@ pub(super) struct FrontDesk<R = Shelf> {
     telemetry: Telemetry,
     records: Arc<R>,
     seats: RefCell<BTreeMap<String, mpsc::Sender<Order>>>,
-    open: Cell<bool>,
+    /// What the configuration says of each producer.
+    places: RefCell<BTreeMap<String, Place>>,
+    keyring: Keyring,
+    phase: Cell<Phase>,
+    reloads: RefCell<Reloads>,
+}
+
+/// How far the program has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Starting,
+    Serving,
+    Ending,
 }
 
 impl FrontDesk {
-    pub(super) fn new(journal: Journal, dir: PathBuf, telemetry: Telemetry) -> Self {
-        Self { telemetry, ..Self::over(journal, Shelf(dir)) }
+    pub(super) fn new(journal: Journal, dir: PathBuf, keyring: Keyring, telemetry: Telemetry) -> Self {
+        Self { telemetry, ..Self::over(journal, Shelf(dir), keyring) }
     }
 }
 
 impl<R: Records> FrontDesk<R> {
-    fn over(journal: Journal, records: R) -> Self {
-        let (seats, open) = (RefCell::default(), Cell::new(false));
-        Self { journal, telemetry: Telemetry::off(), records: Arc::new(records), seats, open }
+    fn over(journal: Journal, records: R, keyring: Keyring) -> Self {
+        Self {
+            journal,
+            telemetry: Telemetry::off(),
+            records: Arc::new(records),
+            seats: RefCell::default(),
+            places: RefCell::default(),
+            keyring,
+            phase: Cell::new(Phase::Starting),
+            reloads: RefCell::default(),
+        }
+    }
+
+    /// From now on this is what the configuration says.
+    pub(super) fn describe(&self, config: &Config) {
+        let places = config.producers.iter().map(|producer| (producer.name.clone(), Place::of(producer)));
+        *self.places.borrow_mut() = places.collect();
+    }
+
+    /// Something was taken over, or was not.
+    pub(super) fn reloaded(&self, outcome: Result<&str, &str>) {
+        self.telemetry.reloaded(if outcome.is_ok() { Reload::Applied } else { Reload::Rejected });
+        self.reloads.borrow_mut().count(outcome);
+    }
+
+    /// What the program tells of itself.
+    pub(super) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
     }
 
     /// A binding is served.
@@ -97,12 +143,12 @@ impl<R: Records> FrontDesk<R> {
 
     /// Every listener is bound.
     pub(super) fn open(&self) {
-        self.open.set(true);
+        self.phase.set(Phase::Serving);
     }
 
     /// The program ends.
     pub(super) fn close(&self) {
-        self.open.set(false);
+        self.phase.set(Phase::Ending);
     }
 
     fn seat_of(&self, name: &str) -> Result<mpsc::Sender<Order>, Trouble> {
@@ -136,7 +182,8 @@ impl<R: Records> FrontDesk<R> {
         let mut views = Vec::with_capacity(asked.len());
         for (name, answer) in asked {
             let status = timeout_at(until, answer).await.ok().and_then(Result::ok);
-            views.push(ProducerView { name, said: status.map(view) });
+            let place = self.places.borrow().get(&name).map(|place| place.view(&self.keyring));
+            views.push(ProducerView { name, place: place.unwrap_or_default(), said: status.map(view) });
         }
         views
     }
@@ -163,8 +210,10 @@ async fn find(seat: &mpsc::Sender<Order>, event_id: &str) -> Result<Option<u64>,
 impl<R: Records> Desk for FrontDesk<R> {
     async fn unready(&self) -> Vec<String> {
         let mut reasons = Vec::new();
-        if !self.open.get() {
-            reasons.push("not every listener is bound, or the program ends".to_owned());
+        match self.phase.get() {
+            Phase::Starting => reasons.push("not every listener is bound yet".to_owned()),
+            Phase::Serving => {}
+            Phase::Ending => reasons.push("the program ends".to_owned()),
         }
         let status = self.journal.status();
         if status.state == StoreState::Gone {
@@ -187,6 +236,10 @@ impl<R: Records> Desk for FrontDesk<R> {
         let telemetry = self.telemetry.clone();
         // It takes a moment, and the data path has none.
         tokio::task::spawn_blocking(move || telemetry.text()).await.ok().flatten()
+    }
+
+    fn reloads(&self) -> ReloadsView {
+        self.reloads.borrow().view()
     }
 
     async fn producers(&self) -> Vec<ProducerView> {
@@ -266,10 +319,11 @@ impl<R: Records> Desk for FrontDesk<R> {
 }
 
 fn view(status: Status) -> BindingView {
-    let Status { session, host, load, store, observed } = status;
+    let Status { session, host, names, load, store, observed } = status;
     BindingView {
         session,
         peer: host,
+        peer_names: names,
         held: load.held as u64,
         held_bytes: load.held_bytes,
         subjects: load.subjects as u64,

@@ -5,19 +5,21 @@ use std::rc::Rc;
 use std::time::Duration;
 
 use tokio::sync::mpsc;
-use tokio::task::{JoinHandle, JoinSet};
+use tokio::sync::mpsc::error::TrySendError;
+use tokio::task::JoinSet;
 
 use super::desk::FrontDesk;
-use crate::binding::{Binding, Entrance, Ground, Order, Outcome};
+use super::doors::{Door, DoorError, Doors, Entry};
+use crate::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
-use crate::telemetry::Telemetry;
-use crate::transport::dial::Address;
-use crate::transport::listen::listen;
-use crate::transport::stdio;
+use crate::keyring::Keyring;
+use crate::transport::{Connection, stdio};
 
 /// Orders that may wait for a binding.
 pub(super) const ORDERS: usize = 16;
+/// Why a producer's hosts cannot come in elsewhere while it runs.
+const FROM_STDIO: &str = "a change of `listen` from stdio, or to it, counts from the next start on";
 /// Connections that may wait for a binding.
 const BACKLOG: usize = 16;
 
@@ -26,20 +28,28 @@ pub(super) struct Running {
     /// Which of all that ran: one of a name may drain while the next begins.
     pub(super) number: u64,
     orders: mpsc::Sender<Order>,
-    listener: Option<JoinHandle<()>>,
+    /// Where its hosts come in; nothing on stdio.
+    way_in: Option<WayIn>,
+}
+
+/// How connections get to a binding.
+struct WayIn {
+    entry: Entry,
+    /// None while it is shut for another producer that takes its place.
+    door: Option<Door>,
+    to: mpsc::Sender<Connection>,
 }
 
 /// Every binding of a configuration.
 pub(super) struct House {
     journal: Journal,
-    pub(super) telemetry: Telemetry,
     desk: Rc<FrontDesk>,
-    /// Of the configuration: how long what passes may wait for the journal, and dead letters that keep their
-    /// content.
-    pub(super) journal_wait: Duration,
-    pub(super) max_dead_letters: usize,
+    /// What the bindings have in common, as the configuration has it now.
+    pub(super) common: Common,
+    keyring: Keyring,
     pub(super) running: HashMap<String, Running>,
     begun: u64,
+    doors: Doors,
     /// Who drains, by name.
     pub(super) draining: Vec<(String, mpsc::Sender<Order>)>,
     pub(super) tasks: JoinSet<(String, u64, Outcome)>,
@@ -56,14 +66,18 @@ pub(super) enum Shut {
     Journal(#[from] OpenFault),
 }
 
+fn unreachable(name: &str, why: &dyn std::fmt::Display) -> Shut {
+    Shut::Unreachable(format!("producer `{name}`: {why}"))
+}
+
 impl House {
-    pub(super) fn new(journal: Journal, telemetry: Telemetry, desk: Rc<FrontDesk>, config: &Config) -> Self {
+    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config, keyring: Keyring) -> Self {
         Self {
             journal,
-            telemetry,
             desk,
-            journal_wait: Duration::from_millis(config.journal_wait_ms),
-            max_dead_letters: config.max_dead_letters,
+            common: Common::from(config),
+            doors: Doors::new(keyring.clone()),
+            keyring,
             running: HashMap::new(),
             begun: 0,
             draining: Vec::new(),
@@ -77,55 +91,132 @@ impl House {
         let ground = self.ground(&producer.name)?;
         let (orders, heard) = mpsc::channel(ORDERS);
         let name = producer.name.clone();
-        let (entrance, listener) = match &producer.listen {
+        let (entrance, way_in) = match &producer.listen {
             Listen::Stdio => {
                 let connection =
                     stdio::take().map_err(|error| Shut::Unreachable(format!("stdin and stdout: {error}")))?;
                 (Entrance::One(connection), None)
             }
             Listen::On(endpoint) => {
-                let unreachable =
-                    |why: &dyn std::fmt::Display| Shut::Unreachable(format!("producer `{name}`: {why}"));
-                let address: Address = endpoint.to_string().parse().map_err(|error| unreachable(&error))?;
-                let listener = listen(&address).await.map_err(|error| unreachable(&error))?;
-                tracing::info!(producer = %name, at = ?listener.local(), "listening");
-                let (found, connections) = mpsc::channel(BACKLOG);
-                let task = tokio::task::spawn_local(accept(listener, found));
-                (Entrance::Many(connections), Some(task))
+                let entry = Entry::of(&producer);
+                let (to, connections) = mpsc::channel(BACKLOG);
+                let opened = self.doors.open(&name, &entry, endpoint, to.clone()).await;
+                let door = opened.map_err(|why| unreachable(&name, &why))?;
+                (Entrance::Many(connections), Some(WayIn { entry, door: Some(door), to }))
             }
         };
-        let binding = Binding::open(producer, entrance, heard, ground)?;
+        let binding = match Binding::open(producer, entrance, heard, ground) {
+            Ok(binding) => binding,
+            Err(fault) => {
+                if let Some(door) = way_in.and_then(|way_in| way_in.door) {
+                    self.doors.shut(&name, door).await;
+                }
+                return Err(fault.into());
+            }
+        };
         self.desk.seat(&name, orders.clone());
         self.begun += 1;
         let (bound, number) = (name.clone(), self.begun);
-        self.tasks.spawn_local(async move { (bound, number, Box::pin(binding.serve()).await) });
-        self.running.insert(name, Running { number, orders, listener });
+        let served = Box::pin(binding.serve());
+        self.tasks.spawn_local(async move { (bound, number, served.await) });
+        self.running.insert(name, Running { number, orders, way_in });
         Ok(())
+    }
+
+    /// Has the hosts of a running producer come in where `producer` says from now on; its session is not
+    /// touched. The new place is opened before the old one is closed.
+    ///
+    /// # Errors
+    /// It cannot be opened: hosts come in where they did.
+    pub(super) async fn relisten(&mut self, producer: &config::Producer) -> Result<(), Shut> {
+        let name = &producer.name;
+        let Some(running) = self.running.get_mut(name) else { return Ok(()) };
+        let Listen::On(endpoint) = &producer.listen else { return Err(unreachable(name, &FROM_STDIO)) };
+        let Some(way_in) = running.way_in.take() else { return Err(unreachable(name, &FROM_STDIO)) };
+        let entry = Entry::of(producer);
+        let WayIn { entry: before, door, to } = way_in;
+        let taken = match door {
+            Some(door) if entry == before => Ok(door),
+            Some(door) if Doors::clashes(&door, endpoint) => {
+                self.swap(name, &entry, endpoint, (&before, door), &to).await
+            }
+            door => match (self.doors.open(name, &entry, endpoint, to.clone()).await, door) {
+                (Ok(fresh), Some(door)) if !Doors::is_same(&fresh, &door) => {
+                    self.doors.shut(name, door).await;
+                    Ok(fresh)
+                }
+                (Ok(fresh), _) => Ok(fresh),
+                (Err(why), door) => Err((door, why)),
+            },
+        };
+        let (way_in, outcome) = match taken {
+            Ok(door) => (WayIn { entry, door: Some(door), to }, Ok(())),
+            Err((door, why)) => (WayIn { entry: before, door, to }, Err(unreachable(name, &why))),
+        };
+        if let Some(running) = self.running.get_mut(name) {
+            running.way_in = Some(way_in);
+        }
+        outcome
+    }
+
+    /// Shuts the door of a producer that is to come in elsewhere, so that another may take its place.
+    pub(super) async fn vacate(&mut self, name: &str) {
+        let way_in = self.running.get_mut(name).and_then(|running| running.way_in.as_mut());
+        if let Some(door) = way_in.and_then(|way_in| way_in.door.take()) {
+            self.doors.shut(name, door).await;
+        }
+    }
+
+    /// Opens a port anew for something else. It is ours, so the old door goes first, and comes back if need be.
+    async fn swap(
+        &mut self,
+        name: &str,
+        entry: &Entry,
+        endpoint: &config::Endpoint,
+        (before, door): (&Entry, Door),
+        to: &mpsc::Sender<Connection>,
+    ) -> Result<Door, (Option<Door>, DoorError)> {
+        self.doors.shut(name, door).await;
+        match self.doors.open(name, entry, endpoint, to.clone()).await {
+            Ok(fresh) => Ok(fresh),
+            Err(why) => {
+                let Listen::On(old) = &before.listen else { return Err((None, why)) };
+                Err((self.doors.open(name, before, old, to.clone()).await.ok(), why))
+            }
+        }
     }
 
     /// What a binding of this name is served on.
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
-        let (journal_wait, max_dead_letters) = (self.journal_wait, self.max_dead_letters);
-        Ok(Ground { ledger, journal_wait, max_dead_letters, seat: self.telemetry.seat(name) })
+        let seat = self.desk.telemetry().seat(name);
+        Ok(Ground { ledger, common: self.common, keyring: self.keyring.clone(), seat })
     }
 
     pub(super) fn tell(&self, name: &str, order: Order) {
-        if let Some(running) = self.running.get(name)
-            && running.orders.try_send(order).is_err()
-        {
-            tracing::warn!(producer = name, "the binding is busy; an order was not taken");
+        let Some(running) = self.running.get(name) else { return };
+        if let Err(TrySendError::Full(order)) = running.orders.try_send(order) {
+            // It is busy, and hears it as soon as it looks. One that has ended needs to hear nothing.
+            let orders = running.orders.clone();
+            tokio::task::spawn_local(async move { drop(orders.send(order).await) });
         }
     }
 
-    /// Lets a binding drain. Its address is free when this returns.
-    pub(super) async fn close(&mut self, name: &str) {
-        self.tell(name, Order::Drain);
+    /// No host comes in any more.
+    pub(super) fn shut_doors(&mut self) {
+        for (name, running) in &mut self.running {
+            if let Some(door) = running.way_in.take().and_then(|way_in| way_in.door) {
+                self.doors.drop_door(name, door);
+            }
+        }
+    }
+
+    /// Lets a binding drain, for so long at most. Its address is free when this returns.
+    pub(super) async fn close(&mut self, name: &str, within: Duration) {
+        self.tell(name, Order::Drain(within));
         let Some(running) = self.running.remove(name) else { return };
-        if let Some(listener) = running.listener {
-            listener.abort();
-            // It ends as it was told to, with nothing to say.
-            let _ = listener.await;
+        if let Some(door) = running.way_in.and_then(|way_in| way_in.door) {
+            self.doors.shut(name, door).await;
         }
         self.desk.unseat(name);
         self.draining.push((name.to_owned(), running.orders));
@@ -145,7 +236,10 @@ impl House {
     /// A binding ended by itself.
     pub(super) fn ended(&mut self, name: &str, number: u64) {
         if self.running.get(name).is_some_and(|running| running.number == number) {
-            self.running.remove(name);
+            let way_in = self.running.remove(name).and_then(|running| running.way_in);
+            if let Some(door) = way_in.and_then(|way_in| way_in.door) {
+                self.doors.drop_door(name, door);
+            }
             self.desk.unseat(name);
         }
         self.draining.retain(|(_, orders)| !orders.is_closed());
@@ -156,23 +250,13 @@ impl House {
             self.tell(name, order());
         }
     }
-}
 
-async fn accept(
-    mut listener: crate::transport::listen::Listener,
-    found: mpsc::Sender<crate::transport::Connection>,
-) {
-    loop {
-        match listener.accept().await {
-            Ok(connection) => {
-                if found.send(connection).await.is_err() {
-                    return;
-                }
-            }
-            Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
-                tokio::time::sleep(Duration::from_millis(100)).await;
-            }
+    /// Everything stops now, what drains included.
+    pub(super) fn stop(&self) {
+        self.tell_all(|| Order::Stop);
+        for (_, orders) in &self.draining {
+            // One with a full queue is killed when the program ends.
+            let _ = orders.try_send(Order::Stop);
         }
     }
 }

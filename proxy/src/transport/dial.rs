@@ -1,140 +1,178 @@
-//! Where the producer is reached: `tcp://host:port` (contract 2, 3.1).
+//! How a producer is reached over the network (contract 2, 3.1, 12).
 
-use std::fmt;
+use std::cell::Cell;
 use std::io;
-use std::str::FromStr;
 use std::time::Duration;
 
-use tokio::net::TcpStream;
-use tokio::time::{Instant, sleep, timeout_at};
+use mcpl_certs::ClientStore;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio_rustls::TlsConnector;
+use tokio_rustls::rustls::pki_types::ServerName;
 
 use super::Connection;
-use super::listen::tcp;
+use super::listen::{keep_alive, lines};
+use super::ws::request::{Wanted, shake_hands};
+use crate::config::{ConnectAuth, ConnectTls, Endpoint, Scheme};
+use crate::keyring::Keyring;
+use crate::token::Token;
 
-const BACK_OFF_FIRST: Duration = Duration::from_millis(20);
-const BACK_OFF_MOST: Duration = Duration::from_millis(500);
+mod patience;
+mod reason;
 
-/// Where somebody is reached, as the configuration writes it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Address {
-    /// The process's own stdin and stdout.
-    Stdio,
-    /// `host:port`.
-    Tcp(String),
-    /// A scheme of the contract that this build does not speak.
-    Unsupported {
-        /// `ws`, `wss` or `mcpl`.
-        scheme: String,
-        /// What follows `://`.
-        rest: String,
-    },
+pub use self::patience::{HEALTH, Patience};
+pub use self::reason::Reason;
+
+/// How long one attempt may take.
+const ATTEMPT: Duration = Duration::from_secs(10);
+
+/// Where a producer is, and who we are to it.
+#[derive(Clone, Debug)]
+pub struct Destination {
+    endpoint: Endpoint,
+    tls: ConnectTls,
+    auth: Option<ConnectAuth>,
 }
 
-/// Why a text is no address.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
-    /// Neither `stdio` nor a known scheme.
-    #[error("`{0}` is not an address; write stdio, tcp://host:port, ws://…, wss://… or mcpl://…")]
-    Scheme(String),
-    /// No host, or no port.
-    #[error("`{0}` needs a host and a port from 0 to 65535: tcp://127.0.0.1:7000")]
-    Port(String),
-}
-
-impl FromStr for Address {
-    type Err = AddressError;
-
-    fn from_str(text: &str) -> Result<Self, AddressError> {
-        match text.split_once("://") {
-            None if text == "stdio" => Ok(Self::Stdio),
-            Some(("tcp", authority)) => {
-                let (host, port) =
-                    authority.rsplit_once(':').ok_or_else(|| AddressError::Port(text.to_owned()))?;
-                let bare_v6 = host.contains(':') && !(host.starts_with('[') && host.ends_with(']'));
-                let clean = !host.is_empty() && !host.contains(['/', '@', '?', '#', ' ']) && !bare_v6;
-                if clean && port.bytes().all(|byte| byte.is_ascii_digit()) && port.parse::<u16>().is_ok() {
-                    Ok(Self::Tcp(authority.to_owned()))
-                } else {
-                    Err(AddressError::Port(text.to_owned()))
-                }
-            }
-            Some((scheme @ ("ws" | "wss" | "mcpl"), rest)) => {
-                Ok(Self::Unsupported { scheme: scheme.to_owned(), rest: rest.to_owned() })
-            }
-            _ => Err(AddressError::Scheme(text.to_owned())),
-        }
+impl Destination {
+    /// An address of a configuration with its `connect_tls` and `connect_auth`.
+    pub fn new(endpoint: &Endpoint, tls: Option<&ConnectTls>, auth: Option<&ConnectAuth>) -> Self {
+        Self { endpoint: endpoint.clone(), tls: tls.cloned().unwrap_or_default(), auth: auth.cloned() }
     }
-}
 
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Stdio => f.write_str("stdio"),
-            Self::Tcp(authority) => write!(f, "tcp://{authority}"),
-            // Nothing but the scheme: what follows may hold a token.
-            Self::Unsupported { scheme, .. } => write!(f, "{scheme}://…"),
-        }
+    /// For people: without the query, which may hold a token.
+    fn shown(&self) -> String {
+        let shown = self.endpoint.shown().configured;
+        shown.split('?').next().unwrap_or_default().to_owned()
     }
 }
 
 /// Why the producer was not reached.
 #[derive(Debug, thiserror::Error)]
-pub enum DialError {
-    /// Every attempt failed until the time was over.
-    #[error("{address} was not reached within {within_ms} ms ({attempts} attempts): {source}")]
-    Unreachable {
-        /// The address as configured.
-        address: String,
-        /// `connect_timeout_ms`.
-        within_ms: u64,
-        /// How often it was tried.
-        attempts: u32,
-        /// What the last attempt said.
-        source: io::Error,
-    },
-    /// The scheme is not spoken, or nothing can be dialled there.
-    #[error("cannot dial {0}: not supported by this build yet; use tcp://host:port")]
-    Unsupported(String),
+#[error("{address} was not reached within {within_ms} ms ({attempts} attempts): {reason}")]
+pub struct DialError {
+    /// The address as configured, without its query.
+    pub address: String,
+    /// `connect_timeout_ms`.
+    pub within_ms: u64,
+    /// How often it was tried.
+    pub attempts: u32,
+    /// What the last attempt came to.
+    pub reason: Reason,
 }
 
-/// Dials `tcp://host:port` until it answers or `within` is over; a refused attempt is tried again after 20 ms,
-/// then twice that, up to 500 ms.
-///
-/// # Errors
-/// [`DialError`], with the address and the last reason.
-pub async fn dial(address: &Address, within: Duration) -> Result<Connection, DialError> {
-    let Address::Tcp(authority) = address else {
-        return Err(DialError::Unsupported(address.to_string()));
-    };
-    let end = Instant::now() + within;
-    let mut back_off = BACK_OFF_FIRST;
-    let mut attempts = 0;
-    let mut reason = io::Error::from(io::ErrorKind::TimedOut);
-    loop {
-        attempts += 1;
-        match timeout_at(end, attempt(authority)).await {
-            Ok(Ok(connection)) => return Ok(connection),
-            Ok(Err(error)) => reason = error,
-            Err(_) => {}
+/// What outlives a dial: how patient we are with the producer, and where the certificates are found.
+#[derive(Debug, Default)]
+pub struct Dialer {
+    patience: Cell<Patience>,
+    keyring: Keyring,
+}
+
+impl Dialer {
+    /// Patient, with these certificates.
+    pub fn new(keyring: Keyring) -> Self {
+        Self { patience: Cell::default(), keyring }
+    }
+
+    /// Dials until the producer answers or `within` is over. A failed attempt is tried again after a back-off
+    /// with jitter, which is reset only when a connection lived for [`HEALTH`]: see [`Patience`].
+    ///
+    /// # Errors
+    /// [`DialError`], with the address, the attempts and the last reason.
+    pub async fn dial(&self, to: &Destination, within: Duration) -> Result<Connection, DialError> {
+        let end = Instant::now() + within;
+        let mut attempts = 0;
+        let mut reason = None;
+        loop {
+            let mut patience = self.patience.get();
+            let next = patience.next_attempt();
+            if next >= end && attempts > 0 {
+                break;
+            }
+            // With little time at least one attempt is made.
+            sleep_until(next.min(end - within.min(ATTEMPT) / 2)).await;
+            attempts += 1;
+            let limit = end.min(Instant::now() + ATTEMPT);
+            match timeout_at(limit, self.attempt(to)).await {
+                Ok(Ok(connection)) => {
+                    patience.connected();
+                    self.patience.set(patience);
+                    return Ok(connection);
+                }
+                Ok(Err(error)) => reason = Some(error),
+                Err(_) => {
+                    reason.get_or_insert(Reason::Silence);
+                }
+            }
+            patience.failed();
+            self.patience.set(patience);
         }
-        if Instant::now() + back_off >= end {
-            let within_ms = within.as_millis() as u64;
-            let address = address.to_string();
-            return Err(DialError::Unreachable { address, within_ms, attempts, source: reason });
+        let reason = reason.unwrap_or(Reason::Silence);
+        Err(DialError { address: to.shown(), within_ms: within.as_millis() as u64, attempts, reason })
+    }
+
+    /// The connection of the last dial is over; `by_producer`: it was the producer that ended it.
+    pub fn ended(&self, by_producer: bool) {
+        let mut patience = self.patience.get();
+        patience.ended(by_producer);
+        self.patience.set(patience);
+    }
+
+    async fn attempt(&self, to: &Destination) -> Result<Connection, Reason> {
+        let Endpoint { scheme, at, target, .. } = &to.endpoint;
+        // What can be wrong on our side is looked at first: it needs no connection.
+        let token = match &to.auth {
+            None => None,
+            Some(auth) => Some((Token::from(&auth.token).read().await.map_err(Reason::Token)?, auth.form)),
+        };
+        let secure = matches!(scheme, Scheme::Wss | Scheme::Mcpl);
+        let store = if secure { Some(self.store(&to.tls).await?) } else { None };
+        let stream = connect(&at.host, at.port).await?;
+        let peer = stream.peer_addr().map_err(Reason::Io)?;
+        if *scheme == Scheme::Tcp {
+            return lines(stream, peer).map_err(Reason::Io);
         }
-        sleep(back_off).await;
-        back_off = (back_off * 2).min(BACK_OFF_MOST);
+        keep_alive(&stream).map_err(Reason::Io)?;
+        let own_port = at.port == if secure { 443 } else { 80 };
+        let authority = at.to_string();
+        let host = if own_port {
+            authority.rsplit_once(':').map_or(&*authority, |(host, _)| host)
+        } else {
+            &*authority
+        };
+        let token = token.as_ref().map(|(secret, form)| (secret, *form));
+        let wanted = Wanted { host, target, token };
+        let Some(store) = store else { return shake_hands(stream, &wanted, peer.to_string()).await };
+        let name = to.tls.server_name.as_ref().unwrap_or(&at.host);
+        let name =
+            ServerName::try_from(name.clone()).map_err(|_| Reason::Address("its host is no name for TLS"))?;
+        let stream = TlsConnector::from(store.config()).connect(name, stream).await;
+        shake_hands(stream.map_err(|error| Reason::tls(&error))?, &wanted, peer.to_string()).await
+    }
+
+    /// The store of these files, which is opened if it is not yet.
+    async fn store(&self, tls: &ConnectTls) -> Result<ClientStore, Reason> {
+        let (keyring, tls) = (self.keyring.clone(), tls.clone());
+        let opened = tokio::task::spawn_blocking(move || keyring.client(Some(&tls)));
+        opened.await.map_err(|error| Reason::Io(io::Error::other(error)))?.map_err(Reason::Certificates)
     }
 }
 
-async fn attempt(authority: &str) -> io::Result<Connection> {
-    let stream = TcpStream::connect(authority).await?;
-    let peer = stream.peer_addr()?;
-    // Dialling a free port of one's own range can meet itself; there is no producer there.
-    if stream.local_addr()? == peer {
-        return Err(io::ErrorKind::ConnectionRefused.into());
+/// Connects to the first of a name's addresses that takes it.
+async fn connect(host: &str, port: u16) -> Result<TcpStream, Reason> {
+    let addresses = lookup_host((host, port)).await.map_err(Reason::Name)?;
+    let mut reason = None;
+    for address in addresses {
+        match TcpStream::connect(address).await {
+            // Dialling a free port of one's own range can meet itself; there is no producer there.
+            Ok(stream) if stream.local_addr().ok() == Some(address) => {
+                reason = Some(Reason::Io(io::ErrorKind::ConnectionRefused.into()));
+            }
+            Ok(stream) => return Ok(stream),
+            Err(error) => reason = Some(Reason::Io(error)),
+        }
     }
-    tcp(stream, peer)
+    Err(reason.unwrap_or_else(|| Reason::Name(io::Error::other("it has no address"))))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use tokio::net::unix::pipe;
 use tokio::net::{TcpStream, UnixStream};
 
 use super::threaded::{ThreadReader, ThreadWriter};
-use super::{Connection, PIPE_READ_BYTES, Reader, Sink, Source, Writer};
+use super::{Connection, Facts, PIPE_READ_BYTES, Reader, Sink, Source, Writer};
 
 /// Takes stdin and stdout over. From here both descriptors are `/dev/null` for the rest of the process, so
 /// that a stray print cannot break the protocol and a closed writer is really closed. Works when either is
@@ -46,7 +46,7 @@ fn connect(input: Option<OwnedFd>, output: Option<OwnedFd>) -> io::Result<Connec
         Some(output) => writer(output, &mut shared)?,
         None => Writer::closed(),
     };
-    Ok(Connection { reader, writer, peer: "stdio".to_owned() })
+    Ok(Connection { reader, writer, peer: "stdio".to_owned(), facts: Facts::PIPE })
 }
 
 /// A descriptor of our own for the same open file; none if it is closed.
@@ -75,7 +75,7 @@ fn writer(output: OwnedFd, shared: &mut Option<Arc<Blocking>>) -> io::Result<Wri
         }),
         _ => Sink::Thread(ThreadWriter::new(output)?),
     };
-    Ok(Writer { sink })
+    Ok(Writer::of(sink))
 }
 
 fn kind(descriptor: &OwnedFd) -> io::Result<FileType> {

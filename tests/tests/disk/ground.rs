@@ -3,11 +3,12 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use mcpl_sidecar::binding::{Binding, Entrance, Ground, Order, Outcome};
+use mcpl_sidecar::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use mcpl_sidecar::config::{self, Purpose};
 use mcpl_sidecar::journal::faulty::{Faults, Faulty};
 use mcpl_sidecar::journal::{Bounds, Journal, Memory, Pace};
-use mcpl_sidecar::transport::listen::listen;
+use mcpl_sidecar::keyring::Keyring;
+use mcpl_sidecar::transport::listen::{accept, bind};
 use mcpl_tests::{Session, World};
 use tokio::sync::mpsc;
 
@@ -33,19 +34,20 @@ impl Bed {
         let pace = Pace { idle: Duration::from_millis(50), retry: Duration::from_millis(50) };
         let journal = Journal::over(Box::new(store), Bounds::default(), pace).expect("a journal");
         let (orders, heard) = mpsc::channel(4);
-        let address = format!("tcp://127.0.0.1:{}", world.port());
+        let address = format!("127.0.0.1:{}", world.port());
         let serve = async move || {
-            let mut listener = listen(&address.parse().expect("an address")).await.expect("a listener");
+            let listener = bind(&address, &address).await.expect("a listener");
             let (found, connections) = mpsc::channel(4);
             tokio::task::spawn_local(async move {
-                while let Ok(connection) = listener.accept().await {
+                while let Ok(connection) = accept(&listener).await {
                     if found.send(connection).await.is_err() {
                         return;
                     }
                 }
             });
             let ledger = journal.ledger("main").expect("a ledger");
-            let ground = Ground { ledger, journal_wait: WAIT, max_dead_letters: 100, seat: None };
+            let common = Common { journal_wait: WAIT, max_dead_letters: 100 };
+            let ground = Ground { ledger, common, keyring: Keyring::default(), seat: None };
             let entrance = Entrance::Many(connections);
             let binding = Binding::open(producer, entrance, heard, ground).expect("a binding");
             Box::pin(binding.serve()).await

@@ -3,7 +3,9 @@
 use mcpl_tests::{Render, World, push};
 use serde_json::Value;
 
-use crate::{answer, asked, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 #[tokio::test]
 async fn an_error_leaves_the_fallback() {

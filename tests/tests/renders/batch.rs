@@ -3,7 +3,7 @@
 use mcpl_tests::{Render, outcome, push};
 use serde_json::json;
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use super::scene::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
 
 /// Odd numbers, escapes, order, repeats and white space of its `data` are the producer's own.
 #[tokio::test]

@@ -7,7 +7,7 @@ use mcpl_tests::{Chance, Render, Session, World, push};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::{ids, renders, settles};
+use super::scene::{ids, renders, settles};
 
 const SUBJECTS: usize = 12;
 

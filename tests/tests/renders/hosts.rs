@@ -8,7 +8,9 @@ use mcpl_tests::{
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 const ALL: [&str; 4] = ["pushEvents", "channelsIncoming", "deferred", "channelScopedPush"];
 
@@ -201,7 +203,7 @@ async fn a_batch_held_before_the_mode_was_off_is_given() {
 
 async fn legacy(profile: &str, mind: impl Mind) -> (World, Session) {
     let mut world = World::new().await.table("host", &format!("profile = \"{profile}\"")).start().await;
-    let host = Host::with_mind(world.dial().await, mind);
+    let host = Host::with_mind(world.wire().await, mind);
     let session = Session::introduced(host, &mut world, &json!({"version": "0.4"})).await;
     (world, session)
 }
@@ -265,7 +267,7 @@ async fn a_host_that_never_sends_a_policy_is_given_a_batch_of_an_earlier_session
     let earlier = world.session().await;
     tells(&earlier, notice("n1", "FALLBACK").initial(), "first").await;
     drop(earlier);
-    let host = Host::with_mind(world.dial().await, Harness);
+    let host = Host::with_mind(world.wire().await, Harness);
     let session = Session::introduced(host, &mut world, &json!({"version": "0.4"})).await;
     session.assemble_unanswered().await;
     session.host.is_given("RENDERED").await;

@@ -3,7 +3,7 @@
 use mcpl_tests::{Session, error_code, push};
 use serde_json::json;
 
-use crate::{answer, asked, says, session, tells};
+use super::scene::{answer, asked, says, session, tells};
 
 const ASK: &str = r#"{"jsonrpc":"2.0","id":"inf","method":"inference/request","params":{"conversationId":"c","messages":[]}}"#;
 const TELL: &str = r#"{"jsonrpc":"2.0","method":"inference/request","params":{"told":true}}"#;

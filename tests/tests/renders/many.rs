@@ -8,7 +8,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::sleep_until;
 
-use crate::{answer, is_asked, is_render, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, is_asked, is_render, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 /// A producer that takes its time is not asked for everything at once, and everything is given once.
 #[tokio::test]

@@ -3,7 +3,9 @@
 use mcpl_tests::{Render, World, outcome, push};
 use serde_json::json;
 
-use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 /// Some libraries escape every slash.
 #[tokio::test]

@@ -6,7 +6,7 @@ use mcpl_tests::{PATIENCE, Render, Reply, World, error_code, push, refusal};
 use serde_json::{Value, json};
 use tokio::time::{Instant, sleep};
 
-use crate::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
+use super::scene::{answer, asked, ids, is_asked, notice, renders, says, session, settles, tells};
 
 /// On a lane where the host does not drop repeats an operator decides; what was rendered is kept for it.
 #[tokio::test]

@@ -3,7 +3,9 @@
 use mcpl_tests::{Reply, push};
 use serde_json::{Value, json};
 
-use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 #[tokio::test]
 async fn a_plain_event_during_a_render_takes_the_place_of_all_of_it() {

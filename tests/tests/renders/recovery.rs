@@ -4,7 +4,9 @@ use mcpl_tests::{Render, Reply, Session, World, push};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::{answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells};
+use super::scene::{
+    answer, asked, ids, is_asked, nothing_is_left, notice, renders, says, session, settles, tells,
+};
 
 /// Nothing of a subject is given, asked or kept any more.
 async fn is_over(world: &World, session: &Session, given: &[&str], asked: usize) {

@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use crate::{answer, is_asked, notice, says, settles, tells};
+use super::scene::{answer, is_asked, notice, says, settles, tells};
 
 const SECRETS: [&str; 8] = [
     "SECRET-DATA-DROPPED",

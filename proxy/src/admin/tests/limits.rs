@@ -146,7 +146,8 @@ async fn one_connection_too_many_is_told_so_and_room_is_made_when_one_ends() {
     let scene = async {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
-        tokio::task::spawn_local(serve_tcp(listener, "127.0.0.1", None, desk()));
+        let terms = Terms { address: "127.0.0.1".to_owned(), token: None, tls: None };
+        tokio::task::spawn_local(serve_tcp(Rc::new(listener), terms, desk(), std::future::pending()));
         let mut open = Vec::new();
         for _ in 0..CONNECTIONS {
             open.push(TcpStream::connect(at).await.unwrap());

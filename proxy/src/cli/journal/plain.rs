@@ -2,7 +2,7 @@
 
 /// A text without anything that a terminal would obey or not show: control characters and those that turn the
 /// direction of writing come as `\u{…}`.
-pub(super) fn plain(text: &str) -> String {
+pub(in crate::cli) fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
     for c in text.chars() {
         if obeyed(c) {

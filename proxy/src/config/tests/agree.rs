@@ -51,7 +51,15 @@ fn only(path: &str, value: &str) -> String {
 #[test]
 fn every_key_of_the_documented_file_is_in_the_schema_and_the_reverse() {
     let mut documented = Vec::new();
-    paths(&format!("{WHOLE}\n[[producer]]\nconnect = 'x'").parse().unwrap(), "", &mut documented);
+    paths(
+        &format!(
+            "{WHOLE}\n[[producer]]\nconnect = 'x'\nlisten_auth.token_env = 'x'\nconnect_auth.token_file = 'x'"
+        )
+        .parse()
+        .unwrap(),
+        "",
+        &mut documented,
+    );
     documented.sort();
     documented.dedup();
     let mut schema: Vec<String> = all().into_iter().map(|(path, _)| path).collect();
@@ -71,7 +79,7 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
         let unknown = read(&only(&format!("{path}_x"), "1")).unwrap_err().to_string();
         assert!(unknown.contains("unknown key"), "{path}: {unknown}");
     }
-    for key in ["drain_ms", "producer.presets", "producer.subjects", "producer.host.shim"] {
+    for key in ["drain", "producer.drain_ms", "producer.presets", "producer.subjects", "producer.host.shim"] {
         assert!(read(&only(key, "1")).unwrap_err().to_string().contains("unknown key"), "{key}");
     }
     assert!(read(&format!("{LEAST}coalesce.mode = \"observed\"")).is_err());
@@ -79,9 +87,12 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
 
 #[test]
 fn defaults_and_limits_of_the_schema_are_the_readers() {
-    let config =
-        read(&format!("{LEAST}[[producer.refusals.rule]]\nrefusal = 'x'\n[[producer.subject]]\nkey = 'x'\n"))
-            .unwrap();
+    let least = LEAST.replace("stdio", "ws://x:1").replace("command = [\"prog\"]", "connect = 'ws://x'");
+    let config = read(&format!(
+        "{least}listen_auth.token_env = 'X'\nconnect_auth.token_env = 'X'\n\
+         [[producer.refusals.rule]]\nrefusal = 'x'\n[[producer.subject]]\nkey = 'x'\n"
+    ))
+    .unwrap();
     let effective: toml::Table = config.effective().parse().unwrap();
     let mut defaults = 0;
     for (path, property) in all() {

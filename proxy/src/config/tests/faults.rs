@@ -72,7 +72,7 @@ fn each_kind_of_error_has_its_words() {
         ),
         (
             "\"a\\nb\" = 1",
-            "5:1: unknown key `a\\nb` in [[producer]]; hint: the keys here are name, listen, command, connect, env, cwd, expires_after_ms, connect_timeout_ms, undelivered, preset, host, coalesce, forward, limits, refusals, subject",
+            "5:1: unknown key `a\\nb` in [[producer]]; hint: the keys here are name, listen, command, connect, env, cwd, expires_after_ms, connect_timeout_ms, undelivered, preset, listen_tls, listen_auth, connect_tls, connect_auth, host, coalesce, forward, limits, refusals, subject",
         ),
         (
             "forward.uncoalesced = 'keep'",

@@ -59,8 +59,15 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
                 Ask::Status(told) => {
                     let load = Load { held: 3, held_bytes: 90, in_doubt: 1, ..Load::default() };
                     let host = Some("127.0.0.1:9".to_owned());
-                    told.send(Status { session: true, host, load, store: StoreState::Short, observed: None })
-                        .unwrap();
+                    told.send(Status {
+                        session: true,
+                        host,
+                        names: vec!["host.example".to_owned()],
+                        load,
+                        store: StoreState::Short,
+                        observed: None,
+                    })
+                    .unwrap();
                 }
             }
         }
@@ -70,7 +77,7 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
 
 /// A desk with `alpha` and `beta`, which share an event id.
 fn desk() -> FrontDesk<Fake> {
-    let desk = FrontDesk::over(Journal::memory(), Fake);
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
     desk.seat("beta", binding(&[("same", 2), ("damaged", 13), ("forgotten", 44)]));
     desk.seat("alpha", binding(&[("same", 1), ("only", 5), ("solo", 6)]));
     desk
@@ -212,7 +219,7 @@ async fn work_is_listed_of_producers_that_are_served() {
 
 #[tokio::test]
 async fn ready_is_from_the_last_listener_bound_to_the_end() {
-    let desk = FrontDesk::over(Journal::memory(), Fake);
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
     assert_eq!(desk.unready().await.len(), 1);
     desk.open();
     assert_eq!(desk.unready().await, [""; 0]);
@@ -233,7 +240,15 @@ async fn a_binding_that_lost_its_journal_is_not_ready_though_the_journal_is_good
         tokio::task::spawn_local(async move {
             while let Some(Order::Ask(Ask::Status(told))) = heard.recv().await {
                 let (load, store) = (Load::default(), StoreState::Gone);
-                told.send(Status { session: false, host: None, load, store, observed: None }).unwrap();
+                told.send(Status {
+                    session: false,
+                    host: None,
+                    names: Vec::new(),
+                    load,
+                    store,
+                    observed: None,
+                })
+                .unwrap();
             }
         });
         let reasons = desk.unready().await;
@@ -241,4 +256,39 @@ async fn a_binding_that_lost_its_journal_is_not_ready_though_the_journal_is_good
         assert!(reasons[0].contains("\"lost\""), "{reasons:?}");
     })
     .await;
+}
+
+#[test]
+fn where_a_producer_is_told_without_what_may_be_secret() {
+    let text = "[[producer]]\nname = 'p'\nlisten = 'ws://127.0.0.1:1/p?v=hush'\nconnect = 'mcpl://Far.Example?world=hush'\n";
+    let env = |_: &str| Some("/".to_owned());
+    let loaded =
+        crate::config::parse(crate::config::Purpose::Run, std::path::Path::new("x"), text, &env).unwrap();
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
+    desk.describe(&loaded.config);
+    let view = desk.places.borrow()["p"].view(&Keyring::default());
+    assert_eq!(
+        serde_json::to_value(view).unwrap(),
+        json!({
+            "listen": "ws://127.0.0.1:1/p?v=***",
+            "address": {
+                "configured": "mcpl://Far.Example?world=***",
+                "canonical": "mcpl://far.example/?world=***",
+                "resolved": "wss://far.example/?world=***",
+            },
+        })
+    );
+}
+
+#[test]
+fn reloads_are_counted_with_the_newest() {
+    let desk = FrontDesk::over(Journal::memory(), Fake, Keyring::default());
+    assert_eq!(serde_json::to_value(desk.reloads()).unwrap(), json!({ "applied": 0, "rejected": 0 }));
+    desk.reloaded(Ok("the configuration file"));
+    desk.reloaded(Err("x.toml:1:1: no\nx.toml:2:1: nor this"));
+    let view = desk.reloads();
+    assert_eq!((view.applied, view.rejected), (1, 1));
+    let last = view.last.unwrap();
+    assert_eq!((last.result, &*last.why), ("rejected", "x.toml:1:1: no"));
+    assert!(last.at.ends_with('Z') && last.at.len() == "2026-08-02T10:00:00Z".len(), "{}", last.at);
 }

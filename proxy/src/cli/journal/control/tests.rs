@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use tokio::task::LocalSet;
 
 use super::*;
-use crate::admin::desk::{Listed, Portion, ProducerView, Settlement, Trouble};
+use crate::admin::desk::{Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble};
 use crate::admin::{Control, Desk, serve_unix};
 use crate::cli::exit;
 use crate::cli::journal::args::Command;
@@ -24,6 +24,10 @@ struct Fake {
 }
 
 impl Desk for Fake {
+    fn reloads(&self) -> ReloadsView {
+        ReloadsView::default()
+    }
+
     async fn unready(&self) -> Vec<String> {
         Vec::new()
     }

@@ -3,8 +3,13 @@
 //! ```text
 //! relay_load echo                                    serve stdin/stdout
 //! relay_load echo ADDRESS                            serve TCP connections at ADDRESS
+//! relay_load echo ws ADDRESS                         serve WebSocket connections at ADDRESS
+//! relay_load echo wss ADDRESS CERT KEY               … over TLS
 //! relay_load drive [OPTIONS] stdio COMMAND ARGS…     start COMMAND, speak to its stdin/stdout
 //! relay_load drive [OPTIONS] tcp ADDRESS             speak to a TCP address
+//! relay_load drive [OPTIONS] ws ADDRESS              … over WebSocket
+//! relay_load drive [OPTIONS] wss ADDRESS CA          … over WebSocket and TLS, as `localhost`
+//! relay_load shake [OPTIONS] wss ADDRESS CA          open and close --messages connections, one after another
 //!   --latency N      round trips with one outstanding (3000)
 //!   --messages N     messages with --outstanding at once (30000)
 //!   --outstanding N  (64)
@@ -15,10 +20,23 @@
 //! `drive` prints one JSON object: times in µs, memory in KiB, `cpu_us` the relay's processor time for one message
 //! and its reply in the second part. Each reply is checked against its request.
 
-use std::io::{self, BufRead, Read, Write};
+mod lines;
+mod process;
+mod request;
+mod tls;
+mod websocket;
+
+use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, ExitCode, Stdio};
+use std::path::Path;
+use std::process::{Command, ExitCode, Stdio};
 use std::time::{Duration, Instant};
+
+use self::lines::{Lines, receive};
+use self::process::{Ended, memory, processor};
+use self::request::Request;
+use self::tls::Turns;
+use self::websocket::{End, Framed, Unframed};
 
 const INITIALIZE: &[u8] = br#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18","capabilities":{"experimental":{"mcpl":{"version":"0.5","pushEvents":true}}},"clientInfo":{"name":"load","version":"1"}}}"#;
 const INITIALIZED: &[u8] = br#"{"jsonrpc":"2.0","id":0,"result":{"protocolVersion":"2025-06-18","capabilities":{"tools":{},"experimental":{"mcpl":{"version":"0.5","pushEvents":true}}},"serverInfo":{"name":"echo","version":"1"}}}"#;
@@ -32,11 +50,17 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["echo"] => echo(io::stdin().lock(), unbuffered_stdout()),
-        ["echo", address] => serve(address),
+        ["echo", address] => serve(address, &|stream| echo(stream.try_clone()?, stream)),
+        ["echo", "ws", address] => serve(address, &|stream| echo_websocket(stream.try_clone()?, stream)),
+        ["echo", "wss", address, cert, key] => tls::server(Path::new(cert), Path::new(key)).and_then(|tls| {
+            serve(address, &move |stream| {
+                let stream = Turns::new(tls::accept(&tls, stream)?);
+                echo_websocket(stream.clone(), stream)
+            })
+        }),
         ["drive", rest @ ..] => drive(rest),
-        _ => Err(io::Error::other(
-            "usage: relay_load echo [ADDRESS] | drive [OPTIONS] stdio COMMAND… | tcp ADDRESS",
-        )),
+        ["shake", rest @ ..] => shake(rest),
+        _ => Err(io::Error::other("usage: relay_load echo | drive | shake, see the head of its source")),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -53,17 +77,23 @@ fn unbuffered_stdout() -> impl Write {
     copy.map_or_else(|_| Box::new(io::stdout()) as Box<dyn Write>, |fd| Box::new(std::fs::File::from(fd)))
 }
 
-fn serve(address: &str) -> io::Result<()> {
+/// Each connection has a thread.
+fn serve(address: &str, echo: &(dyn Fn(TcpStream) -> io::Result<()> + Sync)) -> io::Result<()> {
     let listener = TcpListener::bind(address)?;
-    for stream in listener.incoming() {
-        let stream = stream?;
-        stream.set_nodelay(true)?;
-        std::thread::spawn(move || {
+    std::thread::scope(|scope| {
+        for stream in listener.incoming() {
+            let stream = stream?;
+            stream.set_nodelay(true)?;
             // A peer that breaks off has only ended its own measurement.
-            let _ = stream.try_clone().and_then(|reader| echo(reader, stream));
-        });
-    }
-    Ok(())
+            scope.spawn(move || echo(stream).err());
+        }
+        Ok(())
+    })
+}
+
+fn echo_websocket(mut reader: impl Read, mut writer: impl Read + Write) -> io::Result<()> {
+    websocket::grant(&mut writer)?;
+    echo(Unframed::new(&mut reader), Framed::new(writer, End::Server))
 }
 
 /// Answers each line: `initialize` with what a server says, a call with its own parameters as the result.
@@ -93,40 +123,6 @@ fn find(line: &[u8], text: &[u8]) -> Option<usize> {
     head.windows(text.len()).position(|window| window == text)
 }
 
-/// Whole lines, with their ends, of what was read.
-#[derive(Default)]
-struct Lines {
-    bytes: Vec<u8>,
-    start: usize,
-    end: usize,
-}
-
-impl Lines {
-    /// Reads once. False at the end of input.
-    fn fill(&mut self, reader: &mut impl Read) -> io::Result<bool> {
-        self.bytes.copy_within(self.start..self.end, 0);
-        self.end -= self.start;
-        self.start = 0;
-        if self.bytes.len() < self.end + BUFFER {
-            self.bytes.resize(self.end + BUFFER, 0);
-        }
-        let count = reader.read(&mut self.bytes[self.end..])?;
-        self.end += count;
-        Ok(count > 0)
-    }
-
-    fn next(&mut self) -> Option<&[u8]> {
-        let rest = &self.bytes[self.start..self.end];
-        // The library's fast search for a byte.
-        let length = (&mut &*rest).skip_until(b'\n').ok()?;
-        if !rest[..length].ends_with(b"\n") {
-            return None;
-        }
-        self.start += length;
-        Some(&self.bytes[self.start - length..self.start])
-    }
-}
-
 struct Plan {
     latency: usize,
     messages: usize,
@@ -135,7 +131,7 @@ struct Plan {
     rss: Option<u32>,
 }
 
-fn drive(words: &[&str]) -> io::Result<()> {
+fn planned<'a>(words: &'a [&'a str]) -> io::Result<(Plan, &'a [&'a str])> {
     let mut plan = Plan { latency: 3000, messages: 30000, outstanding: 64, size: 700, rss: None };
     let mut rest = words;
     while let [option, value, more @ ..] = rest
@@ -152,6 +148,11 @@ fn drive(words: &[&str]) -> io::Result<()> {
         }
         rest = more;
     }
+    Ok((plan, rest))
+}
+
+fn drive(words: &[&str]) -> io::Result<()> {
+    let (mut plan, rest) = planned(words)?;
     match rest {
         ["stdio", program, arguments @ ..] => {
             let start = Instant::now();
@@ -170,29 +171,46 @@ fn drive(words: &[&str]) -> io::Result<()> {
         }
         ["tcp", address] => {
             let start = Instant::now();
-            let stream = TcpStream::connect(address)?;
-            stream.set_nodelay(true)?;
-            stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+            let stream = connect(address)?;
             measure(&plan, start, stream.try_clone()?, stream)
         }
-        _ => Err(io::Error::other("drive what? stdio COMMAND… or tcp ADDRESS")),
+        ["ws", address] => {
+            let start = Instant::now();
+            let mut stream = connect(address)?;
+            websocket::ask(&mut stream, address)?;
+            measure(&plan, start, Unframed::new(stream.try_clone()?), Framed::new(stream, End::Client))
+        }
+        ["wss", address, ca] => {
+            let config = tls::client(Path::new(ca))?;
+            let start = Instant::now();
+            let mut stream = Turns::new(tls::connect(&config, connect(address)?)?);
+            websocket::ask(&mut stream, "localhost")?;
+            measure(&plan, start, Unframed::new(stream.clone()), Framed::new(stream, End::Client))
+        }
+        _ => Err(io::Error::other("drive what? stdio COMMAND…, tcp ADDRESS, ws ADDRESS or wss ADDRESS CA")),
     }
 }
 
-/// A started relay, ended whatever happens: by the end of its input, which came before this is dropped, or else killed.
-struct Ended(Child);
+fn connect(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    stream.set_read_timeout(Some(Duration::from_secs(20)))?;
+    Ok(stream)
+}
 
-impl Drop for Ended {
-    fn drop(&mut self) {
-        for _ in 0..500 {
-            if !matches!(self.0.try_wait(), Ok(None)) {
-                return;
-            }
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        let _ = self.0.kill();
-        let _ = self.0.wait();
+/// Whole handshakes a second: TCP, TLS without resumption, and the upgrade.
+fn shake(words: &[&str]) -> io::Result<()> {
+    let (plan, ["wss", address, ca]) = planned(words)? else {
+        return Err(io::Error::other("shake what? wss ADDRESS CA"));
+    };
+    let began = Instant::now();
+    for _ in 0..plan.messages {
+        let config = tls::client(Path::new(ca))?;
+        let mut stream = tls::connect(&config, connect(address)?)?;
+        websocket::ask(&mut stream, "localhost")?;
     }
+    let rate = plan.messages as f64 / began.elapsed().as_secs_f64();
+    writeln!(io::stdout(), r#"{{"handshakes_per_s":{rate:.1}}}"#)
 }
 
 fn measure(plan: &Plan, start: Instant, mut reader: impl Read, mut writer: impl Write) -> io::Result<()> {
@@ -250,76 +268,4 @@ fn measure(plan: &Plan, start: Instant, mut reader: impl Read, mut writer: impl 
         r#"{{"p50_us":{p50:.2},"p99_us":{p99:.2},"per_s":{rate:.0},"cpu_us":{cpu:.3},"first_us":{:.0},"idle_kib":{idle},"loaded_kib":{loaded}}}"#,
         micros(ready)
     )
-}
-
-fn receive<'a>(lines: &'a mut Lines, reader: &mut impl Read) -> io::Result<&'a [u8]> {
-    loop {
-        // Asked twice: the borrow checker does not let a found line out of the loop otherwise.
-        if lines.bytes[lines.start..lines.end].contains(&b'\n') {
-            return lines.next().ok_or_else(|| io::ErrorKind::InvalidData.into());
-        }
-        if !lines.fill(reader)? {
-            return Err(io::ErrorKind::UnexpectedEof.into());
-        }
-    }
-}
-
-/// A request of fixed size, of which only the id changes.
-struct Request {
-    text: Vec<u8>,
-    tail: Vec<u8>,
-}
-
-const HEAD: &[u8] = br#"{"jsonrpc":"2.0","id":"#;
-const ID_DIGITS: usize = 9;
-
-impl Request {
-    fn new(size: usize) -> Self {
-        let mut text = HEAD.to_vec();
-        text.extend_from_slice(b"100000000,");
-        text.extend_from_slice(METHOD);
-        text.extend_from_slice(br#":{"name":"echo","arguments":{"text":""#);
-        let end = b"\"}}}\n";
-        let words = b"the quick brown fox jumps over the lazy dog, ".iter().cycle();
-        let room = size.saturating_sub(text.len() + end.len());
-        text.extend(words.take(room));
-        text.extend_from_slice(end);
-        let tail = text[text.len().saturating_sub(64)..].to_vec();
-        Self { text, tail }
-    }
-
-    fn with_id(&mut self, id: usize) -> &[u8] {
-        let digits = format!("{}", 100_000_000 + id);
-        self.text[HEAD.len()..HEAD.len() + ID_DIGITS].copy_from_slice(digits.as_bytes());
-        &self.text
-    }
-
-    /// The reply to `id`, in order, with the request's own text.
-    fn check(&self, reply: &[u8], id: usize) -> io::Result<()> {
-        let expected = self.text.len() - METHOD.len() + RESULT.len();
-        let digits = reply.get(HEAD.len()..HEAD.len() + ID_DIGITS);
-        let right = digits.and_then(|digits| str::from_utf8(digits).ok()?.parse().ok());
-        if reply.len() == expected && reply.ends_with(&self.tail) && right == Some(100_000_000 + id) {
-            return Ok(());
-        }
-        let shown = String::from_utf8_lossy(&reply[..reply.len().min(120)]).into_owned();
-        Err(io::Error::other(format!("wrong reply to {id}: {} bytes, {shown}", reply.len())))
-    }
-}
-
-/// Processor time of a process in ns, all its threads, as far as the system tells.
-fn processor(pid: u32) -> u64 {
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
-    let spent = threads.filter_map(|thread| {
-        let text = std::fs::read_to_string(thread.path().join("schedstat")).ok()?;
-        text.split_whitespace().next()?.parse::<u64>().ok()
-    });
-    spent.sum()
-}
-
-/// Resident memory of a process in KiB, without the echo server that it may have started.
-fn memory(pid: u32) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
-    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }

@@ -1,0 +1,4 @@
+mod contents;
+mod handshakes;
+mod rotation;
+mod times;
