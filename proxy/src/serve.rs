@@ -52,7 +52,8 @@ pub fn run(loaded: &Loaded, config_path: &Path) -> ExitCode {
     match journal_of(&held, &config) {
         Ok(journal) => {
             let telemetry = telemetry::of(&config, &journal.gauge(), &|name| std::env::var(name).ok());
-            let code = on_runtime(serve(config, config_path.to_owned(), journal, keyring, telemetry.clone()));
+            let code =
+                on_runtime(serve(config, config_path.to_owned(), journal, (keyring, telemetry.clone())));
             telemetry.finish();
             code
         }
@@ -70,12 +71,8 @@ pub fn wrap(options: WrapOptions) -> ExitCode {
         Ok(journal) => {
             let telemetry =
                 telemetry::of(&options.config, &journal.gauge(), &|name| std::env::var(name).ok());
-            let code = on_runtime(wrapped::serve(
-                options.config,
-                slot.path().to_owned(),
-                journal,
-                telemetry.clone(),
-            ));
+            let (config, dir) = (options.config, slot.path().to_owned());
+            let code = on_runtime(wrapped::serve(config, dir, journal, telemetry.clone()));
             telemetry.finish();
             code
         }
@@ -108,8 +105,7 @@ async fn serve(
     config: Config,
     path: PathBuf,
     journal: Journal,
-    keyring: Keyring,
-    telemetry: Telemetry,
+    (keyring, telemetry): (Keyring, Telemetry),
 ) -> u8 {
     let signals = match Signals::listen() {
         Ok(signals) => signals,
@@ -120,17 +116,12 @@ async fn serve(
     };
     // Before anything is served: what changes from now on is a change.
     let watch = Watch::begin(&path, &config, &keyring);
-    let desk = Rc::new(FrontDesk::new(
-        journal.clone(),
-        config.state_dir.clone(),
-        keyring.clone(),
-        telemetry.clone(),
-    ));
+    let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone(), telemetry));
     let hub = config.admin.is_some().then(|| Hub::new(&config.state_dir));
     if let Some(hub) = &hub {
         desk.watch(hub.clone());
     }
-    let mut house = House::new(journal, telemetry, Rc::clone(&desk), &config, keyring.clone());
+    let mut house = House::new(journal, Rc::clone(&desk), &config, keyring.clone());
     desk.describe(&config);
     let doors = match OperatorDoors::open(&config, &keyring, &desk).await {
         Ok(doors) => doors,

@@ -130,8 +130,8 @@ impl<R: Records> FrontDesk<R> {
 
     /// Something was taken over, or was not.
     pub(super) fn reloaded(&self, outcome: Result<&str, &str>) {
-        self.reloads.borrow_mut().count(outcome);
         self.telemetry.reloaded(if outcome.is_ok() { Reload::Applied } else { Reload::Rejected });
+        self.reloads.borrow_mut().count(outcome);
     }
 
     /// What happens is told there, from now on.
@@ -143,6 +143,11 @@ impl<R: Records> FrontDesk<R> {
     /// Where what happens is told, if anywhere.
     pub(super) fn hub(&self) -> Option<&Hub> {
         self.hub.get()
+    }
+
+    /// What the program tells of itself.
+    pub(super) fn telemetry(&self) -> &Telemetry {
+        &self.telemetry
     }
 
     /// A binding is served.
@@ -247,14 +252,14 @@ impl<R: Records> Desk for FrontDesk<R> {
         reasons
     }
 
-    fn reloads(&self) -> ReloadsView {
-        self.reloads.borrow().view()
-    }
-
     async fn metrics(&self) -> Option<String> {
         let telemetry = self.telemetry.clone();
         // It takes a moment, and the data path has none.
         tokio::task::spawn_blocking(move || telemetry.text()).await.ok().flatten()
+    }
+
+    fn reloads(&self) -> ReloadsView {
+        self.reloads.borrow().view()
     }
 
     async fn producers(&self) -> Vec<ProducerView> {

@@ -14,7 +14,6 @@ use crate::binding::{Binding, Common, Entrance, Ground, Order, Outcome};
 use crate::config::{self, Config, Listen};
 use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
-use crate::telemetry::Telemetry;
 use crate::transport::{Connection, stdio};
 
 /// Orders that may wait for a binding.
@@ -44,7 +43,6 @@ struct WayIn {
 /// Every binding of a configuration.
 pub(super) struct House {
     journal: Journal,
-    pub(super) telemetry: Telemetry,
     desk: Rc<FrontDesk>,
     /// What the bindings have in common, as the configuration has it now.
     pub(super) common: Common,
@@ -73,16 +71,9 @@ fn unreachable(name: &str, why: &dyn std::fmt::Display) -> Shut {
 }
 
 impl House {
-    pub(super) fn new(
-        journal: Journal,
-        telemetry: Telemetry,
-        desk: Rc<FrontDesk>,
-        config: &Config,
-        keyring: Keyring,
-    ) -> Self {
+    pub(super) fn new(journal: Journal, desk: Rc<FrontDesk>, config: &Config, keyring: Keyring) -> Self {
         Self {
             journal,
-            telemetry,
             desk,
             common: Common::from(config),
             doors: Doors::new(keyring.clone()),
@@ -199,7 +190,7 @@ impl House {
     fn ground(&self, name: &str) -> Result<Ground, OpenFault> {
         let ledger = self.journal.ledger(name)?;
         let tap = self.desk.hub().map(|hub| hub.tap(name));
-        let (keyring, seat) = (self.keyring.clone(), self.telemetry.seat(name));
+        let (keyring, seat) = (self.keyring.clone(), self.desk.telemetry().seat(name));
         Ok(Ground { ledger, common: self.common, keyring, seat, tap })
     }
 

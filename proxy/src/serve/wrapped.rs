@@ -37,9 +37,9 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal, teleme
     let (orders, heard) = mpsc::channel(ORDERS);
     let keyring = Keyring::default();
     let desk = Rc::new(FrontDesk::new(journal.clone(), dir.clone(), keyring.clone(), telemetry.clone()));
-    let seat = telemetry.seat(&producer.name);
     desk.seat(&producer.name, orders.clone());
     let opened = journal.ledger(&producer.name).and_then(|ledger| {
+        let seat = telemetry.seat(&producer.name);
         let ground = Ground { ledger, common, keyring, seat, tap: None };
         Binding::open(producer, Entrance::Now(connection), heard, ground)
     });
