@@ -23,6 +23,8 @@ mod reason;
 pub use self::patience::{HEALTH, Patience};
 pub use self::reason::Reason;
 
+/// How long before the end of its time a dial is tried for the last time.
+const LAST: Duration = Duration::from_millis(100);
 /// How long one attempt may take.
 const ATTEMPT: Duration = Duration::from_secs(10);
 
@@ -81,16 +83,22 @@ impl Dialer {
     /// [`DialError`], with the address, the attempts and the last reason.
     pub async fn dial(&self, to: &Destination, within: Duration) -> Result<Connection, DialError> {
         let end = Instant::now() + within;
+        // However long the next wait would be, it is tried once more before the time is over.
+        let last = end - LAST.min(within / 2);
         let mut attempts = 0;
         let mut reason = None;
         loop {
             let mut patience = self.patience.get();
             let next = patience.next_attempt();
-            if next >= end && attempts > 0 {
+            if attempts == 0 {
+                // With little time at least one attempt is made.
+                sleep_until(next.min(end - within.min(ATTEMPT) / 2)).await;
+            } else if Instant::now() >= last {
+                sleep_until(end).await;
                 break;
+            } else {
+                sleep_until(next.min(last)).await;
             }
-            // With little time at least one attempt is made.
-            sleep_until(next.min(end - within.min(ATTEMPT) / 2)).await;
             attempts += 1;
             let limit = end.min(Instant::now() + ATTEMPT);
             match timeout_at(limit, self.attempt(to)).await {

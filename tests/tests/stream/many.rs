@@ -53,7 +53,7 @@ async fn come_back(port: u16, cut: bool) -> Follower {
             // In the middle of what comes next, which is not applied.
             let mut again = StreamSocket::open(port).await;
             let behind = follower.last().saturating_sub(300);
-            let stream = follower.cursor.clone().unwrap().0;
+            let Some((stream, _)) = follower.cursor.clone() else { panic!("it follows something") };
             again.say(&serde_json::json!({ "subscribe": { "stream": stream, "after": behind } })).await;
             again.cut_after(20_000).await;
         }

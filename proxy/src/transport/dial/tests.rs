@@ -46,7 +46,7 @@ async fn a_producer_that_never_listens_is_given_up_in_time_with_the_reason() {
         let (port, began) = (free_port().await, Instant::now());
         let path = if scheme == "ws" { "/p?token=hush" } else { "" };
         let error = dial(&format!("{scheme}://127.0.0.1:{port}{path}"), 200).await.unwrap_err();
-        assert!(began.elapsed() <= Duration::from_secs(1));
+        assert!((200..=1000).contains(&began.elapsed().as_millis()), "it is tried until the time is over");
         let text = error.to_string();
         assert!(error.attempts > 2 && text.contains("connection refused"), "{text}");
         assert!(text.contains(&format!("{scheme}://127.0.0.1:{port}")), "{text}");
