@@ -18,7 +18,10 @@ impl Attendance {
     pub(super) async fn changed(&mut self, found: Found) {
         match found {
             Found::Config => self.reload().await,
-            Found::Certificates(news) => self.certificates(news),
+            Found::Certificates(news) => {
+                self.certificates(news);
+                self.desk.certify(&self.current);
+            }
             Found::Token(path) => {
                 let file = path.display().to_string();
                 match Token::in_file(path).read().await {

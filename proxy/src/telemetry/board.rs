@@ -113,15 +113,12 @@ impl Board {
         self.dropped[signal as usize].load(Ordering::Relaxed)
     }
 
-    /// A certificate of ours is used from now on that ends at `not_after`, in seconds since 1970; of the producer,
-    /// where it is one's. `None`: it is used no more.
-    pub fn certify(&self, role: Role, producer: Option<&str>, not_after: Option<i64>) {
-        let mut certificates = self.certificates.lock().unwrap_or_else(PoisonError::into_inner);
-        let holder = (producer.map(Into::into), role.as_str());
-        match not_after {
-            Some(not_after) => certificates.insert(holder, not_after),
-            None => certificates.remove(&holder),
-        };
+    /// The certificates of ours that are used from now on: of which producer, where it is one's, what for, and when
+    /// each ends, in seconds since 1970. Others are used no more.
+    pub fn certify<'a>(&self, all: impl IntoIterator<Item = (Option<&'a str>, Role, i64)>) {
+        let all =
+            all.into_iter().map(|(producer, role, ends)| ((producer.map(Into::into), role.as_str()), ends));
+        *self.certificates.lock().unwrap_or_else(PoisonError::into_inner) = all.collect();
     }
 
     /// Whose certificates end when.

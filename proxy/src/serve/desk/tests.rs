@@ -4,6 +4,7 @@ use mcpl_policy::engine::{Fate, Load, Word};
 use tokio::task::LocalSet;
 
 use super::*;
+use crate::config;
 use crate::exchange::Tally;
 
 /// Every number up to 9 is there.
@@ -294,4 +295,47 @@ fn reloads_are_counted_with_the_newest() {
     let last = view.last.unwrap();
     assert_eq!((last.result, &*last.why), ("rejected", "x.toml:1:1: no"));
     assert!(last.at.ends_with('Z') && last.at.len() == "2026-08-02T10:00:00Z".len(), "{}", last.at);
+}
+
+#[test]
+fn metrics_say_when_each_certificate_of_ours_ends_and_forget_those_that_are_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let mut params = rcgen::CertificateParams::new(vec!["localhost".to_owned()]).unwrap();
+    params.not_after = rcgen::date_time_ymd(2100, 1, 1);
+    let key = rcgen::KeyPair::generate().unwrap();
+    std::fs::write(path("it.crt"), params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(path("it.key"), key.serialize_pem()).unwrap();
+    let loaded = |name: &str, tls: &str| {
+        let file = folder.path().join(name);
+        let text = format!(
+            "[admin]\nlisten = \"127.0.0.1:0\"\n[admin.{tls}]\ncert_file = \"it.crt\"\nkey_file = \"it.key\"\n\
+             [[producer]]\nname = \"p\"\nlisten = \"wss://127.0.0.1:0\"\nconnect = \"tcp://127.0.0.1:1\"\n\
+             [producer.listen_tls]\ncert_file = \"it.crt\"\nkey_file = \"it.key\"\n"
+        );
+        let text = if tls.is_empty() {
+            "[admin]\nlisten = \"127.0.0.1:0\"\n[[producer]]\nname = \"p\"\nlisten = \"stdio\"\nconnect = \"tcp://127.0.0.1:1\"\n".to_owned()
+        } else {
+            text
+        };
+        std::fs::write(&file, text).unwrap();
+        config::load(&file, &|_| Some("/nowhere".to_owned())).unwrap()
+    };
+    let (config, keyring, journal) = (loaded("with.toml", "tls"), Keyring::default(), Journal::memory());
+    keyring.server(config.admin.as_ref().unwrap().tls.as_ref().unwrap()).unwrap();
+    let telemetry = crate::telemetry::of(&config, &journal.gauge(), &|_| None);
+    let desk = FrontDesk::new(journal, folder.path().to_owned(), keyring, telemetry.clone());
+    desk.describe(&config);
+    let told = || {
+        let text = telemetry.text().unwrap();
+        let lines = text.lines().filter(|line| line.starts_with("mcpl_certificate_not_after_seconds{"));
+        lines.map(str::to_owned).collect::<Vec<_>>()
+    };
+    let lines = told();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines.iter().all(|line| line.ends_with(" 4102444800")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"admin\"")), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("\"p\"") && line.contains("\"listen\"")), "{lines:?}");
+    desk.describe(&loaded("without.toml", ""));
+    assert!(told().is_empty());
 }
