@@ -89,7 +89,7 @@ async fn serve(config: Config, path: PathBuf, journal: Journal) -> u8 {
     let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone()));
     let hub = config.admin.is_some().then(|| Hub::new(&config.state_dir));
     if let Some(hub) = &hub {
-        desk.watch(hub.clone());
+        desk.tell(hub.clone());
     }
     let mut house = House::new(journal, Rc::clone(&desk), &config);
     let doors = match doors(&config, &desk).await {
