@@ -445,6 +445,7 @@ impl Binding {
             Ask::Resolve { number, expect, word, told } => {
                 self.core.ask(Asked { number, expect, word, told });
             }
+            Ask::Watch(told) => self.core.watch(told),
             Ask::Status(told) => {
                 let _ = told.send(Status {
                     session: self.session.is_some(),

@@ -119,7 +119,7 @@ async fn serve(
     let desk = Rc::new(FrontDesk::new(journal.clone(), config.state_dir.clone(), keyring.clone(), telemetry));
     let hub = config.admin.is_some().then(|| Hub::new(&config.state_dir));
     if let Some(hub) = &hub {
-        desk.watch(hub.clone());
+        desk.tell(hub.clone());
     }
     let mut house = House::new(journal, Rc::clone(&desk), &config, keyring.clone());
     desk.describe(&config);

@@ -169,6 +169,11 @@ impl Engine {
         self.seen = wanted.then(Vec::new);
     }
 
+    /// Whether it is observed.
+    pub fn is_observed(&self) -> bool {
+        self.seen.is_some()
+    }
+
     /// What the last step says of the occurrences it changes, each once. To be taken with each
     /// [`Output::Step`](super::Output::Step).
     pub fn take_seen(&mut self) -> Vec<Seen> {

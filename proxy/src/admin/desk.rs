@@ -38,6 +38,10 @@ pub trait Desk: 'static {
     fn stream(&self) -> Option<Hub> {
         None
     }
+    /// It is noted what happens from now on, wherever it does.
+    fn watch(&self) -> impl Future<Output = Result<(), Trouble>> {
+        async { Ok(()) }
+    }
     /// Releases what a producer's binding holds (contract 7.1).
     fn flush(&self, producer: String) -> impl Future<Output = Result<(), Trouble>>;
     /// Takes an operator's word; the account after it. The change is on disk when this is told.

@@ -125,7 +125,7 @@ pub(super) async fn answer<D: Desk>(request: Request<Incoming>, gate: &Gate, des
         return reply;
     }
     match Query::read(request.uri().query(), route.queries()) {
-        Ok(_) if matches!(route, Route::Stream) => stream::answer(request, desk.stream()),
+        Ok(_) if matches!(route, Route::Stream) => stream::answer(request, desk).await,
         Ok(query) => tell(route, &query, request.into_body(), desk).await.unwrap_or_else(|reply| reply),
         Err(why) => bad(&why),
     }
@@ -169,7 +169,7 @@ async fn tell<D: Desk>(route: Route, query: &Query, body: Incoming, desk: &D) ->
 }
 
 /// What the desk says, if it says it in time.
-async fn within<T>(told: impl Future<Output = Result<T, Trouble>>) -> Result<T, Reply> {
+pub(super) async fn within<T>(told: impl Future<Output = Result<T, Trouble>>) -> Result<T, Reply> {
     timeout(ANSWER_WITHIN, told).await.unwrap_or(Err(Trouble::Busy)).map_err(reply::trouble)
 }
 

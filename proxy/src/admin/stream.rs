@@ -5,16 +5,17 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::{Request, StatusCode};
 
+use super::desk::Desk;
 use super::reply::{self, Reply};
-use crate::stream::Hub;
+use super::router;
 use crate::transport::ws;
 
 /// How long our answer may take to leave; then nobody is there.
 const UPGRADED_WITHIN: Duration = Duration::from_secs(10);
 
 /// Answers who asks for the stream. To be called on a [`tokio::task::LocalSet`].
-pub(super) fn answer(mut request: Request<Incoming>, hub: Option<Hub>) -> Reply {
-    let Some(hub) = hub else {
+pub(super) async fn answer<D: Desk>(mut request: Request<Incoming>, desk: &D) -> Reply {
+    let Some(hub) = desk.stream() else {
         let hint = "add [admin] with listen to the configuration: it is kept for those who watch only there";
         return reply::error(StatusCode::NOT_FOUND, "there is no event stream here", hint);
     };
@@ -26,6 +27,10 @@ pub(super) fn answer(mut request: Request<Incoming>, hub: Option<Hub>) -> Reply 
         let hint = "close one, or try again later";
         return reply::error(StatusCode::SERVICE_UNAVAILABLE, "the stream has too many readers", hint);
     };
+    // Before it is told anything: what happens from now on is noted.
+    if let Err(reply) = router::within(desk.watch()).await {
+        return reply;
+    }
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::task::spawn_local(async move {
         if let Ok(Ok(upgraded)) = tokio::time::timeout(UPGRADED_WITHIN, upgrade).await {

@@ -61,6 +61,8 @@ pub(super) struct Core {
     requests: u64,
     /// Words that were carried out, and wait for their step.
     done: Vec<(Seq, Told, Result<Fate, Unresolved>)>,
+    /// Who wants to know once nothing that was not noted can come to be on disk any more.
+    watchers: Vec<(Seq, oneshot::Sender<()>)>,
 }
 
 impl Core {
@@ -76,7 +78,7 @@ impl Core {
         let wall_ms = Clock::start(0).now().wall_ms;
         let engine = Engine::recover(settings, wall_ms, recovery);
         let mut engine = engine.map_err(|spoilt| ledger.spoilt(&spoilt))?;
-        engine.observe(tap.is_some());
+        engine.observe(tap.as_ref().is_some_and(Tap::is_wanted));
         let clock = Clock::start(engine.clock_ms());
         Ok(Self {
             engine,
@@ -92,6 +94,7 @@ impl Core {
             unread: Vec::new(),
             requests: 0,
             done: Vec::new(),
+            watchers: Vec::new(),
         })
     }
 
@@ -102,7 +105,10 @@ impl Core {
             return;
         }
         if let Some(tap) = &mut self.tap {
-            tap.note(step.seq, self.clock.now(), self.engine.take_seen());
+            let seen = self.engine.take_seen();
+            if !seen.is_empty() {
+                tap.note(step.seq, self.clock.now(), seen);
+            }
         }
         self.ledger.submit(step);
     }
@@ -174,6 +180,10 @@ impl Core {
                     );
                     // What they asked for did not come to be: they are told that nobody answers.
                     self.done.clear();
+                    // What was not on disk is not any more: there is nothing to wait for.
+                    for (_, told) in self.watchers.drain(..) {
+                        let _ = told.send(());
+                    }
                     if let Some(tap) = &mut self.tap {
                         tap.lost();
                     }
@@ -264,8 +274,34 @@ impl Core {
         self.answer_operators();
     }
 
+    /// From now on it is noted what steps say. Told once every earlier step is on disk: what the journal has then,
+    /// and what is noted, are all there is.
+    pub(super) fn watch(&mut self, told: oneshot::Sender<()>) {
+        // What is lost does not come to be on disk.
+        let after = if self.lost { 0 } else { self.engine.steps() };
+        self.watch_after(after, told);
+    }
+
+    fn watch_after(&mut self, after: Seq, told: oneshot::Sender<()>) {
+        if let Some(tap) = &self.tap
+            && tap.is_wanted()
+            && !self.engine.is_observed()
+        {
+            self.engine.observe(true);
+        }
+        self.watchers.retain(|(_, told)| !told.is_closed());
+        if self.watchers.len() < MAX_ASKED {
+            self.watchers.push((after, told));
+        }
+        self.answer_operators();
+    }
+
     fn answer_operators(&mut self) {
         let durable = self.durable;
+        for (_, told) in self.watchers.extract_if(.., |(after, _)| *after <= durable) {
+            // Who asked may be gone.
+            let _ = told.send(());
+        }
         for (_, told, result) in self.done.extract_if(.., |(after, ..)| *after <= durable) {
             // Who asked may be gone.
             let _ = told.send(result);

@@ -67,6 +67,9 @@ pub enum Ask {
         /// Told once it is on disk; dropped where too many wait.
         told: oneshot::Sender<Result<Fate, Unresolved>>,
     },
+    /// It is noted what happens from now on ([`Tap`](crate::stream::Tap)); told once nothing that was not noted
+    /// can come to be on disk any more.
+    Watch(oneshot::Sender<()>),
     /// How it stands.
     Status(oneshot::Sender<Status>),
 }

@@ -155,7 +155,7 @@ impl<R: Records> FrontDesk<R> {
     }
 
     /// What happens is told there, from now on.
-    pub(super) fn watch(&self, hub: Hub) {
+    pub(super) fn tell(&self, hub: Hub) {
         // There is one stream a run.
         let _ = self.hub.set(hub);
     }
@@ -326,6 +326,18 @@ impl<R: Records> Desk for FrontDesk<R> {
 
     fn stream(&self) -> Option<Hub> {
         self.hub.get().cloned()
+    }
+
+    async fn watch(&self) -> Result<(), Trouble> {
+        let seats = self.seats.borrow().clone();
+        for seat in seats.into_values() {
+            match ask(&seat, Ask::Watch).await {
+                // One that has just ended has nothing more to say.
+                Err(trouble) if !seat.is_closed() => return Err(trouble),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     async fn flush(&self, producer: String) -> Result<(), Trouble> {

@@ -42,6 +42,8 @@ pub(super) struct Shared {
     /// Somebody waits for news and was not woken yet.
     waits: AtomicBool,
     news: Notify,
+    /// Somebody has come to read: from then on what happens is noted.
+    wanted: AtomicBool,
     /// Readers that are served or about to be.
     pub(super) readers: AtomicUsize,
 }
@@ -67,6 +69,7 @@ impl Hub {
             current: Mutex::default(),
             waits: AtomicBool::new(false),
             news: Notify::new(),
+            wanted: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
         };
         Self { shared: Arc::new(shared), thread: Arc::default() }
@@ -136,10 +139,17 @@ impl Hub {
         }
     }
 
+    /// Somebody has come to read since the program started: bindings are to note what their steps say. Until then
+    /// it costs them nothing.
+    pub fn is_wanted(&self) -> bool {
+        self.shared.wanted.load(Ordering::Relaxed)
+    }
+
     /// Counts a reader in, until the pass is dropped; `None`: there are as many as are served.
     pub(crate) fn admit(&self) -> Option<Pass> {
         let count = self.shared.readers.fetch_add(1, Ordering::Relaxed);
         let pass = Pass(Arc::clone(&self.shared));
+        self.shared.wanted.store(true, Ordering::Relaxed);
         (count < READERS).then_some(pass)
     }
 

@@ -22,6 +22,11 @@ impl Tap {
         Self { hub, producer: producer.into(), waiting: VecDeque::new() }
     }
 
+    /// Somebody wants to know.
+    pub fn is_wanted(&self) -> bool {
+        self.hub.is_wanted()
+    }
+
     /// A step says this.
     pub fn note(&mut self, step: Seq, now: Now, seen: Vec<Seen>) {
         let observed = seen.into_iter().map(|seen| (step, Observation::new(&self.producer, now, seen)));

@@ -20,6 +20,7 @@ struct Turn {
     session: Session,
     rate: Rate,
     read: Arc<AtomicU64>,
+    before_us: f64,
     _folder: tempfile::TempDir,
 }
 
@@ -35,8 +36,26 @@ impl Turn {
             watch(port, &read);
         }
         traffic::events(&mut session, 512, SLICE, None);
-        Self { program, session, rate: Rate::default(), read, _folder: folder }
+        let before_us = spent_us(program.pid());
+        Self { before_us, program, session, rate: Rate::default(), read, _folder: folder }
     }
+}
+
+impl Turn {
+    /// What an event costs of the processor's time, in µs.
+    fn cost_us(&self) -> f64 {
+        (spent_us(self.program.pid()) - self.before_us) / self.rate.events as f64
+    }
+}
+
+/// The processor's time that a process has taken, in µs.
+fn spent_us(pid: u32) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).expect("a process");
+    let (_, after) = stat.rsplit_once(')').expect("a name");
+    let ticks =
+        |at: usize| after.split_whitespace().nth(at).and_then(|it| it.parse::<f64>().ok()).expect("ticks");
+    // Linux counts a hundred a second.
+    (ticks(11) + ticks(12)) * 10_000.0
 }
 
 /// Reads the stream on a thread of its own, until the program is gone.
@@ -67,7 +86,7 @@ pub(crate) fn measure(plan: &Plan) {
         plan.rounds
     );
     println!(
-        "| | events/s | to the first | MiB/s to the readers | peak memory, MiB |\n|---|---|---|---|---|"
+        "| | events/s | CPU µs an event | to the first | MiB/s to the readers | peak memory, MiB |\n|---|---|---|---|---|---|"
     );
     let mut kinds: Vec<(&'static str, std::path::PathBuf, bool, usize)> = vec![
         ("without [admin]", plan.bin.clone(), false, 0),
@@ -77,7 +96,7 @@ pub(crate) fn measure(plan: &Plan) {
     if let Some(before) = &plan.before {
         kinds.insert(0, ("before", before.clone(), false, 0));
     }
-    let mut sums: Vec<[Sum; 4]> = kinds.iter().map(|_| [const { Sum::new() }; 4]).collect();
+    let mut sums: Vec<[Sum; 5]> = kinds.iter().map(|_| [const { Sum::new() }; 5]).collect();
     for _ in 0..plan.rounds {
         let mut turns: Vec<Turn> =
             kinds.iter().map(|(_, bin, admin, readers)| Turn::new(plan, bin, *admin, *readers)).collect();
@@ -95,18 +114,19 @@ pub(crate) fn measure(plan: &Plan) {
                 }));
             }
         }
-        let first = turns[0].rate.per_s();
-        for (sum, turn) in sums.iter_mut().zip(&turns) {
+        let costs: Vec<f64> = turns.iter().map(Turn::cost_us).collect();
+        for ((sum, turn), cost) in sums.iter_mut().zip(&turns).zip(&costs) {
             let rate = turn.rate.per_s();
             let mib = f64::from(1 << 20);
             let read = turn.read.load(Ordering::Relaxed) as f64 / mib / turn.rate.time.as_secs_f64();
-            let values = [rate, rate / first, read, mcpl_tests::peak_bytes(turn.program.pid()) as f64 / mib];
+            let values =
+                [rate, *cost, cost / costs[0], read, mcpl_tests::peak_bytes(turn.program.pid()) as f64 / mib];
             for (sum, value) in sum.iter_mut().zip(values) {
                 sum.add(value);
             }
         }
     }
-    for ((name, ..), [rate, ratio, read, peak]) in kinds.iter().zip(&sums) {
-        println!("| {name} | {rate} | {ratio} | {read} | {peak} |");
+    for ((name, ..), [rate, cost, ratio, read, peak]) in kinds.iter().zip(&sums) {
+        println!("| {name} | {rate} | {cost} | {ratio} | {read} | {peak} |");
     }
 }

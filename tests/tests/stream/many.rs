@@ -68,6 +68,8 @@ async fn a_hundred_thousand_events_reach_every_reader_without_a_gap_or_a_repeat(
     let session = world.session().await;
     let (port, pid) = (world.admin_port(), world.program().pid());
     let before = peak_bytes(pid);
+    // It is noted what happens from the first reader on.
+    let _first = StreamSocket::open(port).await;
     let began = Instant::now();
     let readers = [
         tokio::spawn(follow(port, Duration::ZERO)),

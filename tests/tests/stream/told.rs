@@ -70,7 +70,7 @@ async fn what_an_operator_settles_is_told_as_settled() {
     session.push(push("dead", "x").key("k").initial()).await;
     session.assemble().await;
     let mut socket = StreamSocket::open(world.admin_port()).await;
-    let mut follower = Follower::from_the_beginning();
+    let mut follower = Follower::default();
     socket.say(&follower.wanted()).await;
     follower
         .follow(&mut socket, |all| all.known.get("main/1").is_some_and(|it| it["state"] == "dead-letter"))

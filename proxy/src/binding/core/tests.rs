@@ -86,3 +86,29 @@ async fn when_a_commit_fails_what_was_asked_is_given_up() {
     while !matches!(poll_fn(|cx| core.poll(cx)).await, News::Restored) {}
     assert!(!core.is_lost());
 }
+
+#[tokio::test]
+async fn who_comes_to_watch_is_told_once_nothing_unnoted_can_come_to_be_on_disk() {
+    let dir = tempfile::tempdir().unwrap();
+    let hub = crate::stream::Hub::new(dir.path());
+    let (store, faults) = Faulty::new(Box::new(Memory::default()));
+    let journal = Journal::over(Box::new(store), Bounds::default(), Pace::default()).unwrap();
+    let tap = Some(hub.tap("x"));
+    let mut core = Core::open(Settings::default(), journal.ledger("x").unwrap(), tap, 7).unwrap();
+    assert!(!core.engine.is_observed(), "nobody came yet, and it costs nothing");
+    let _pass = hub.admit().unwrap();
+    faults.hold();
+    let unnoted = core.engine.steps() + 1;
+    core.commit(step(unnoted));
+    faults.held();
+    let (told, mut answer) = oneshot::channel();
+    core.watch_after(unnoted, told);
+    assert!(core.engine.is_observed());
+    assert!(answer.try_recv().is_err(), "a step that was not noted is on its way");
+    faults.release();
+    while !matches!(poll_fn(|cx| core.poll(cx)).await, News::Durable) {}
+    assert!(answer.try_recv().is_ok());
+    let (told, mut answer) = oneshot::channel();
+    core.watch(told);
+    assert!(answer.try_recv().is_ok(), "at once, where nothing is on its way");
+}
