@@ -44,8 +44,7 @@ fn binding(ids: &'static [(&'static str, u64)]) -> mpsc::Sender<Order> {
     tokio::task::spawn_local(async move {
         while let Some(Order::Ask(ask)) = heard.recv().await {
             match ask {
-                Ask::Watch(told) => told.send(()).unwrap(),
-                Ask::Flush(told) => told.send(()).unwrap(),
+                Ask::Watch(told) | Ask::Flush(told) => told.send(()).unwrap(),
                 Ask::Find { event_id, told } => {
                     let number = ids.iter().find(|(id, _)| *id == event_id).map(|(_, number)| *number);
                     told.send(number).unwrap();
