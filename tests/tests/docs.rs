@@ -88,11 +88,8 @@ fn keys(table: &Value, path: &str, out: &mut BTreeMap<(String, String), Option<S
         let default = key.get("default").map(ToString::to_string);
         out.insert((path.to_owned(), name.clone()), default);
         let inner = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-        // On the page one table is described for both listeners.
-        if inner != "admin.tls" {
-            keys(key, &inner, out);
-            keys(&key["items"], &inner, out);
-        }
+        keys(key, &inner, out);
+        keys(&key["items"], &inner, out);
     }
 }
 
