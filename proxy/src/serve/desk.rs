@@ -23,11 +23,12 @@ use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
 use crate::stream::Hub;
 use crate::telemetry::Telemetry;
-use crate::telemetry::names::{Reload, Role};
+use crate::telemetry::names::Reload;
 
 use self::place::Place;
 use self::reloads::Reloads;
 
+mod certificates;
 mod place;
 mod reloads;
 
@@ -127,25 +128,6 @@ impl<R: Records> FrontDesk<R> {
         let places = config.producers.iter().map(|producer| (producer.name.clone(), Place::of(producer)));
         *self.places.borrow_mut() = places.collect();
         self.certify(config);
-    }
-
-    /// What the metrics say of our certificates is what the stores have published.
-    pub(super) fn certify(&self, config: &Config) {
-        let Some(board) = self.telemetry.board() else { return };
-        let mut all = Vec::new();
-        let listens = config.producers.iter().map(|p| (Some(&*p.name), Role::Listen, p.listen_tls.as_ref()));
-        let admin = config.admin.iter().map(|admin| (None, Role::Admin, admin.tls.as_ref()));
-        for (producer, role, tls) in listens.chain(admin) {
-            let ends = tls.and_then(|tls| self.keyring.server_standing(tls)).and_then(|it| it.not_after);
-            all.extend(ends.map(|ends| (producer, role, ends)));
-        }
-        for producer in &config.producers {
-            let standing =
-                producer.connect_tls.as_ref().and_then(|tls| self.keyring.client_standing(Some(tls)));
-            let ends = standing.and_then(|standing| standing.not_after);
-            all.extend(ends.map(|ends| (Some(&*producer.name), Role::Connect, ends)));
-        }
-        board.certify(all);
     }
 
     /// Something was taken over, or was not.
