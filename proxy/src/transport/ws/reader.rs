@@ -181,6 +181,10 @@ impl MessageReader {
                 Poll::Ready(Err(error))
             }
             Poll::Pending => self.poll_silence(cx).map(|()| {
+                tracing::warn!(
+                    silent_s = SILENCE.as_secs(),
+                    "a peer answers no ping: its connection is closed"
+                );
                 self.over = true;
                 Err(io::ErrorKind::TimedOut.into())
             }),
