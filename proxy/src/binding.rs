@@ -14,6 +14,7 @@ mod probe;
 mod reach;
 mod session;
 pub mod settings;
+mod trouble;
 mod waiting;
 
 use std::cell::RefCell;
@@ -480,10 +481,4 @@ impl Binding {
 /// Random bits of the process: the standard library seeds its hash tables from the system.
 fn random() -> u64 {
     RandomState::new().build_hasher().finish()
-}
-
-/// Says that a line was dropped, and shows its first 200 bytes where it is no message (contract 3.2).
-fn log_noise(from: &str, why: &str, head: &[u8]) {
-    let head = String::from_utf8_lossy(&head[..head.len().min(200)]);
-    tracing::warn!(from, why, head = %head.escape_debug(), "dropped a line");
 }

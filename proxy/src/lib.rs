@@ -22,6 +22,7 @@ pub mod child;
 pub mod cli;
 pub mod config;
 pub mod demo;
+pub mod episode;
 pub mod exchange;
 pub mod journal;
 pub mod keyring;

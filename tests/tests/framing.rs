@@ -122,6 +122,26 @@ async fn noise_is_dropped_and_the_lines_around_it_arrive() {
 }
 
 #[tokio::test]
+async fn noise_that_goes_on_is_told_of_once_for_each_side() {
+    let (mut world, session) = muted().await;
+    for (from, to) in [(&*session.producer, &*session.host), (&*session.host, &*session.producer)] {
+        let mark = to.count();
+        for nth in 0..5 {
+            from.send(format!("progress {nth}")).await;
+        }
+        from.send(r#"{"jsonrpc":"2.0","method":"after"}"#).await;
+        to.reach(mark + 1, "the line after the noise").await;
+    }
+    drop(session);
+    // Lines of the log keep their order.
+    world.says("the session is over", 1).await;
+    let log = world.program().stderr();
+    let told: Vec<&str> = log.lines().filter(|line| line.contains("dropped a line")).collect();
+    assert_eq!(told.len(), 2, "{log}");
+    assert!(told.iter().all(|line| line.contains("progress 0")), "{told:?}");
+}
+
+#[tokio::test]
 async fn a_message_over_the_limit_is_answered_and_the_session_goes_on() {
     let mut world = World::new().await.table("limits", "max_message_bytes = 20000").start().await;
     let session = world.session().await;

@@ -7,6 +7,7 @@ use hyper::http::uri::Authority;
 use hyper::{Request, StatusCode, Version};
 
 use super::reply::{self, Reply};
+use crate::episode::Episode;
 use crate::token::{Presented, Token, presented};
 
 /// Where a request came in.
@@ -22,6 +23,8 @@ pub(super) enum Gate {
         names: Option<Vec<String>>,
         /// What it takes to get in.
         token: Option<Token>,
+        /// It cannot be read.
+        trouble: Episode,
     },
 }
 
@@ -35,12 +38,16 @@ impl Gate {
         let names = ["localhost", host].map(str::to_ascii_lowercase).to_vec();
         let loopback = host.parse::<IpAddr>().is_ok_and(|ip| ip.to_canonical().is_loopback());
         let loopback = loopback || host.eq_ignore_ascii_case("localhost");
-        Self::Tcp { names: (loopback || token.is_none()).then_some(names), token }
+        Self::Tcp {
+            names: (loopback || token.is_none()).then_some(names),
+            token,
+            trouble: Episode::default(),
+        }
     }
 
     /// The answer to who may not come in; `open`: what needs no token.
     pub(super) async fn turned_away<B>(&self, request: &Request<B>, open: bool) -> Option<Reply> {
-        let Self::Tcp { names, token } = self else {
+        let Self::Tcp { names, token, trouble } = self else {
             let stranger = || {
                 reply::error(
                     StatusCode::FORBIDDEN,
@@ -71,7 +78,7 @@ impl Gate {
             ));
         }
         match token {
-            Some(token) if !open => asked(token, request.headers()).await,
+            Some(token) if !open => asked(token, trouble, request.headers()).await,
             _ => None,
         }
     }
@@ -117,19 +124,24 @@ fn same_origin(headers: &HeaderMap, called: Option<&Authority>) -> bool {
     })
 }
 
-async fn asked(token: &Token, headers: &HeaderMap) -> Option<Reply> {
+async fn asked(token: &Token, trouble: &Episode, headers: &HeaderMap) -> Option<Reply> {
     // No query: it would be in somebody's history.
     let Presented::Token(given) = presented(headers, None) else {
         return Some(unauthorized("this needs the token", HeaderValue::from_static("Bearer")));
     };
     match token.is(given.bytes()).await {
-        Ok(true) => None,
+        Ok(true) => {
+            trouble.over();
+            None
+        }
         Ok(false) => Some(unauthorized(
             "that is not the token",
             HeaderValue::from_static("Bearer error=\"invalid_token\""),
         )),
         Err(error) => {
-            tracing::error!(%error, "the file of `admin.token_file` cannot be read: nobody is let in");
+            trouble.happens(|unsaid| {
+                tracing::error!(%error, unsaid, "the file of `admin.token_file` cannot be read: nobody is let in");
+            });
             Some(reply::error(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "the token cannot be read",

@@ -15,6 +15,7 @@ use super::desk::Desk;
 use super::gate::Gate;
 use super::socket::Control;
 use super::tls::Tls;
+use crate::episode::Episode;
 use crate::token::Token;
 
 /// Connections served at a time, on each of the two listeners; one more is answered 503 and closed, and
@@ -113,6 +114,7 @@ async fn serve<D: Desk>(door: Door, gate: Gate, desk: Rc<D>, closed: impl Future
     let mut closed = pin!(closed);
     let mut served: JoinSet<()> = JoinSet::new();
     let mut turned_away: JoinSet<()> = JoinSet::new();
+    let trouble = Episode::default();
     loop {
         tokio::select! {
             // Those that have ended make room before the next is counted.
@@ -133,7 +135,9 @@ async fn serve<D: Desk>(door: Door, gate: Gate, desk: Rc<D>, closed: impl Future
                     served.spawn_local(attend(visitor, Rc::clone(&gate), Rc::clone(&desk)));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "an admin connection could not be taken");
+                    trouble.happens(|unsaid| {
+                        tracing::warn!(%error, unsaid, "an admin connection could not be taken");
+                    });
                     tokio::time::sleep(PAUSE).await;
                 }
             },

@@ -13,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::time::Sleep;
 
 use super::clock::Clock;
+use super::trouble::Trouble;
 use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
 use crate::stream::Tap;
 
@@ -43,6 +44,7 @@ pub(super) struct Asked {
 pub(super) struct Core {
     pub(super) engine: Engine,
     pub(super) clock: Clock,
+    pub(super) trouble: Trouble,
     ledger: Ledger,
     /// Where it is left what steps say, while somebody may want to know.
     tap: Option<Tap>,
@@ -83,6 +85,7 @@ impl Core {
         Ok(Self {
             engine,
             clock,
+            trouble: Trouble::default(),
             ledger,
             tap,
             durable: 0,

@@ -5,8 +5,9 @@ use std::task::{Context, Poll};
 use mcpl_codec::Frame;
 use tokio::time::Instant;
 
+use super::Binding;
 use super::probe::{MAX_PROBES, Probe, Said};
-use super::{Binding, log_noise};
+use crate::exchange::Side;
 use crate::transport::ws::close::Close;
 
 impl Binding {
@@ -50,7 +51,7 @@ impl Binding {
                             (&b""[..], "it is too long for the first message of a connection")
                         }
                     };
-                    log_noise("host", why, head);
+                    self.core.trouble.noise(Side::Host, why, head);
                 }
                 Said::Message(line) => {
                     let Some(probe) = self.probes.remove(at) else { return };

@@ -158,6 +158,7 @@ impl Session {
         self.way = Road::Up;
         match reached {
             Ok(reached) => {
+                core.trouble.unreached.over();
                 let outbox = std::mem::replace(&mut self.producer.outbox, Outbox::new(OUTBOX_BYTES));
                 let framer = reached.connection.framer(self.limit);
                 self.producer = Link::new(reached.connection, framer, outbox);
@@ -165,7 +166,9 @@ impl Session {
                 self.exchange.reached(core.clock.now().mono_ms);
             }
             Err(reason) => {
-                tracing::warn!(reason, "the producer was not reached: the session ends");
+                core.trouble.unreached.happens(|unsaid| {
+                    tracing::warn!(reason, unsaid, "the producer was not reached: the session ends");
+                });
                 self.exchange.unreachable(&reason);
                 self.host.part(Close::new(Close::AGAIN, &reason));
                 self.producer.input = Way::Broken;
@@ -257,7 +260,7 @@ impl Session {
                 Deed::Read { ticket, receipt } => core.read(ticket, receipt),
                 Deed::Resolved { request, result, after } => core.resolved(request, result, after),
                 Deed::Noise { from, head, why } => {
-                    super::log_noise(from.as_str(), &why, &head);
+                    core.trouble.noise(from, &why, &head);
                 }
             }
         }

@@ -9,6 +9,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 
 use crate::config::{self, Authority, Endpoint, Listen, ListenAuth, ListenTls, Scheme};
+use crate::episode::Episode;
 use crate::keyring::Keyring;
 use crate::transport::Connection;
 use crate::transport::listen::{ListenError, accept, bind};
@@ -175,6 +176,7 @@ impl Doors {
 }
 
 async fn take(listener: TcpListener, to: mpsc::Sender<Connection>) {
+    let trouble = Episode::default();
     loop {
         match accept(&listener).await {
             Ok(connection) => {
@@ -183,7 +185,7 @@ async fn take(listener: TcpListener, to: mpsc::Sender<Connection>) {
                 }
             }
             Err(error) => {
-                tracing::warn!(%error, "a connection could not be taken");
+                trouble.happens(|unsaid| tracing::warn!(%error, unsaid, "a connection could not be taken"));
                 tokio::time::sleep(Duration::from_millis(100)).await;
             }
         }

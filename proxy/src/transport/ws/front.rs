@@ -16,6 +16,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::visit::receive;
 use crate::config::TokenSource;
+use crate::episode::Episode;
 use crate::transport::Connection;
 use crate::transport::listen::keep_alive;
 
@@ -49,11 +50,30 @@ pub struct Route {
 
 /// What is where, by path.
 #[derive(Debug, Default)]
-pub(super) struct Routes(RefCell<HashMap<String, Rc<Route>>>);
+pub(super) struct Routes {
+    by_path: RefCell<HashMap<String, Rc<Route>>>,
+    /// Connections that could not be taken, or shook no hands.
+    trouble: Trouble,
+}
+
+/// What hosts, and who is none, may bring about as often as they like.
+#[derive(Debug, Default)]
+pub(super) struct Trouble {
+    taking: Episode,
+    shaking: Episode,
+    /// Requests that are refused.
+    pub(super) refused: Episode,
+    /// The token cannot be read.
+    pub(super) token: Episode,
+}
 
 impl Routes {
     pub(super) fn at(&self, path: &str) -> Option<Rc<Route>> {
-        self.0.borrow().get(path).cloned()
+        self.by_path.borrow().get(path).cloned()
+    }
+
+    pub(super) fn trouble(&self) -> &Trouble {
+        &self.trouble
     }
 }
 
@@ -97,12 +117,12 @@ impl Front {
 
     /// A producer is at that path from now on; another one there before is not any more.
     pub fn add(&self, path: &str, route: Route) {
-        self.routes.0.borrow_mut().insert(path.to_owned(), Rc::new(route));
+        self.routes.by_path.borrow_mut().insert(path.to_owned(), Rc::new(route));
     }
 
     /// The producer is not at that path any more, if it was.
     pub fn remove(&self, path: &str, producer: &str) {
-        let mut routes = self.routes.0.borrow_mut();
+        let mut routes = self.routes.by_path.borrow_mut();
         if routes.get(path).is_some_and(|route| route.producer == producer) {
             routes.remove(path);
         }
@@ -110,7 +130,7 @@ impl Front {
 
     /// Nobody is here.
     pub fn is_empty(&self) -> bool {
-        self.routes.0.borrow().is_empty()
+        self.routes.by_path.borrow().is_empty()
     }
 
     /// Closes the port. It is free when this returns.
@@ -158,7 +178,8 @@ async fn serve(listener: TcpListener, routes: Rc<Routes>, tls: Rc<RefCell<Option
                     oldest.push_back((Instant::now(), visit));
                 }
                 Err(error) => {
-                    tracing::warn!(%error, "a connection could not be taken");
+                    let say = |unsaid| tracing::warn!(%error, unsaid, "a connection could not be taken");
+                    routes.trouble.taking.happens(say);
                     tokio::time::sleep(PAUSE).await;
                 }
             },
@@ -178,7 +199,8 @@ async fn visit(
         None => receive(stream, &peer, routes).await?,
         Some(store) => {
             let stream = TlsAcceptor::from(store.config()).accept(stream).await.inspect_err(|error| {
-                tracing::info!(peer, %error, "a TLS handshake failed");
+                let say = |unsaid| tracing::info!(peer, %error, unsaid, "a TLS handshake failed");
+                routes.trouble.shaking.happens(say);
             })?;
             receive(stream, &peer, routes).await?
         }

@@ -90,7 +90,9 @@ async fn decide(
         }
         Err(refusal) => {
             let (status, why) = (refusal.status(), refusal.why());
-            tracing::info!(peer, status, why, "a request to a WebSocket listener was refused");
+            routes.trouble().refused.happens(|unsaid| {
+                tracing::info!(peer, status, why, unsaid, "a request to a WebSocket listener was refused");
+            });
             refusal.answer()
         }
     }
@@ -119,10 +121,13 @@ async fn admit(
     if let Some(source) = &route.token {
         let Presented::Token(given) = presented(request.headers(), query) else { return Err(Refusal::Token) };
         match Token::from(source).is(given.bytes()).await {
-            Ok(true) => {}
+            Ok(true) => routes.trouble().token.over(),
             Ok(false) => return Err(Refusal::Token),
             Err(error) => {
-                tracing::warn!(producer = %route.producer, %error, "the token of `listen_auth` cannot be read");
+                let producer = &route.producer;
+                routes.trouble().token.happens(|unsaid| {
+                    tracing::warn!(%producer, %error, unsaid, "the token of `listen_auth` cannot be read");
+                });
                 return Err(Refusal::TokenSource);
             }
         }
