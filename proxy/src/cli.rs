@@ -67,7 +67,7 @@ fn dispatch(command: args::Command, env: Env<'_>) -> ExitCode {
         args::Command::Certs(certs) => certs::certs(&certs),
         // A schema always has a text: its keys are strings.
         args::Command::Schema => Ok(printed(&format!("{:#}\n", config::schema()))),
-        args::Command::Demo => Ok(crate::demo::run()),
+        args::Command::Demo(demo) => Ok(demo.live.map_or_else(crate::demo::run, crate::demo::live)),
     };
     done.unwrap_or_else(ExitCode::from)
 }

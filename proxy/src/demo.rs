@@ -8,6 +8,7 @@
 mod answer;
 mod discord;
 mod host;
+mod live;
 mod peer;
 mod producer;
 mod script;
@@ -17,6 +18,7 @@ mod table;
 mod tests;
 
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -42,6 +44,19 @@ pub fn run() -> ExitCode {
             ExitCode::from(exit::INTERNAL)
         }
     }
+}
+
+/// Plays on until it is told to end, with the live page at `at`; exit code 0, 70 with the reason on stderr, or the
+/// program's own.
+pub fn live(at: SocketAddr) -> ExitCode {
+    let played = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .and_then(|runtime| LocalSet::new().block_on(&runtime, live::run(at)));
+    played.unwrap_or_else(|why| {
+        out::complain(&format!("error: the demonstration cannot go on: {why}"));
+        ExitCode::from(exit::INTERNAL)
+    })
 }
 
 /// Both acts as text.

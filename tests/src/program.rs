@@ -44,6 +44,14 @@ fn build(what: &[&str], name: &str) -> PathBuf {
             cargo.args(["--profile", profile]);
         }
     }
+    // What the outer cargo says of the package under test: build scripts that look at it would run again, and what is
+    // built already would be built anew.
+    for (name, _) in std::env::vars_os() {
+        let foreign = ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_CRATE_", "CARGO_BIN_"];
+        if name.to_str().is_some_and(|name| foreign.iter().any(|prefix| name.starts_with(prefix))) {
+            cargo.env_remove(name);
+        }
+    }
     let status = cargo.stdin(Stdio::null()).status().expect("cargo cannot be started");
     assert!(status.success(), "cargo build {what:?} failed: {status}");
     folder.join(name)

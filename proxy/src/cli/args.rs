@@ -103,8 +103,9 @@ pub(super) enum Command {
     Schema,
     /// Show what the sidecar does, in one process and without set-up
     #[command(long_about = DEMO, after_long_help = "Examples:
-  mcpl-sidecar demo")]
-    Demo,
+  mcpl-sidecar demo
+  mcpl-sidecar demo --live")]
+    Demo(Demo),
 }
 
 const RUN: &str = "Serve every [[producer]] of a configuration file, until SIGTERM or SIGINT.
@@ -152,7 +153,16 @@ const SCHEMA: &str =
 const DEMO: &str =
     "Show what the sidecar does: a producer, a legacy host and the sidecar in one process, without set-up.
 
-Prints what was sent, what the host was given without the sidecar and with it, and why.";
+Prints what was sent, what the host was given without the sidecar and with it, and why. With --live it goes on until \
+Ctrl-C, and a page shows it.";
+
+/// `demo`.
+#[derive(Debug, Args)]
+pub(super) struct Demo {
+    /// Go on until Ctrl-C, and show what happens on a page at ADDRESS
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
+    pub(super) live: Option<std::net::SocketAddr>,
+}
 
 /// `run`.
 #[derive(Debug, Args)]
