@@ -48,6 +48,7 @@ fn every_alert_stands_in_the_row_of_a_metric_that_it_reads() {
 #[test]
 fn every_value_that_calls_for_action_has_an_alert() {
     let word = Regex::new("`([^`]+)`").unwrap();
+    let seconds = Regex::new(r"over (\d+) s\b").unwrap();
     let alerts = alerts();
     let mut wrong = Vec::new();
     for (metric, cell) in act_when() {
@@ -67,7 +68,7 @@ fn every_value_that_calls_for_action_has_an_alert() {
                 wrong.push(format!("{metric}: {value}"));
             }
         }
-        for number in Regex::new(r"over (\d+) s\b").unwrap().captures_iter(&cell) {
+        for number in seconds.captures_iter(&cell) {
             if !named().any(|alert| alert.expression.ends_with(&format!("> {}", &number[1]))) {
                 wrong.push(format!("{metric}: {}", &number[0]));
             }

@@ -92,11 +92,12 @@ fn what_is_chosen_at_the_top_counts_in_every_panel() {
     let variables = dashboard["templating"]["list"].as_array().unwrap();
     let named = |name: &str| variables.iter().find(|it| it["name"] == name).unwrap();
     assert_eq!(named("datasource")["type"], "datasource");
+    let values = Regex::new(r"^label_values\((.*), (\w+)\)$").unwrap();
     for (name, label) in [("instance", "instance"), ("producer", "mcpl_producer")] {
         let variable = named(name);
         assert_eq!((&variable["multi"], &variable["includeAll"]), (&true.into(), &true.into()), "{name}");
         let query = text(variable, "definition");
-        let read = Regex::new(r"^label_values\((.*), (\w+)\)$").unwrap().captures(query).unwrap();
+        let read = values.captures(query).unwrap();
         let (series, label) = (Expression::read(&format!("changes({}[1m])", &read[1])), (label, &read[2]));
         assert!(series.faults().is_empty() && series.gives(label.0) && label.0 == label.1, "{query}");
     }
@@ -128,7 +129,12 @@ fn every_panel_says_what_it_is_and_asks_the_chosen_source() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
-    assert!(dashboard()["schemaVersion"].as_u64().unwrap() >= 38, "older than Grafana 10");
+    let dashboard = dashboard();
+    let lists = ["templating", "annotations"].map(|it| dashboard[it]["list"].as_array().unwrap());
+    for asks in lists.into_iter().flatten().filter(|it| it["type"] != "datasource") {
+        assert_eq!(text(&asks["datasource"], "uid"), "${datasource}", "{}", asks["name"]);
+    }
+    assert!(dashboard["schemaVersion"].as_u64().unwrap() >= 38, "older than Grafana 10");
 }
 
 #[test]
