@@ -119,7 +119,7 @@ pub(crate) const TOLD: &[(&Metric, Told)] = &[
     (&names::HOLD, Took(&[("channel", 2), ("push", 9)])),
     (&names::FORWARD, Took(&[("channel", 1), ("push", 6), ("push -32030", 1), ("push -32602", 1)])),
     (&names::RETRIES, Are(&[("", 1)])),
-    // What it takes a slow disk, a pace or a collector for is in `rare.rs`.
+    // A pace and a slow disk have runs of their own in `rare.rs`.
     (&names::PACED, Are(&[])),
     (&names::RENDERS, Are(&[("content", 1), ("failed", 1), ("late", 1)])),
     (&names::AHEAD, Are(&[])),
@@ -134,6 +134,7 @@ pub(crate) const TOLD: &[(&Metric, Told)] = &[
     (&names::JOURNAL_STATE, Are(&[("good", 1)])),
     (&names::CERTIFICATE, Ends(&["connect", "listen"])),
     (&names::RELOADS, Are(&[("applied", 1), ("rejected", 1)])),
+    // That they are counted where a collector hangs is a test of traces.
     (&names::EXPORT_DROPPED, Are(&[])),
 ];
 
