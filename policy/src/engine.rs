@@ -83,7 +83,7 @@ use crate::settings::Settings;
 /// What the engine holds, counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Load {
-    /// Occurrences held, in doubt or set aside.
+    /// Occurrences held or set aside.
     pub held: usize,
     /// Their bytes as sent.
     pub held_bytes: u64,

@@ -236,7 +236,7 @@ metrics! {
         &[PRODUCER, Label { name: attribute::END, values: Some(End::NAMES) }],
         "Accepted occurrences that ended, by how";
     HELD: Gauge "mcpl.held.occurrences" "{occurrence}" &[PRODUCER],
-        "Accepted occurrences that the host was not given yet, with those in doubt";
+        "Accepted occurrences that the host was not given yet";
     HELD_SUBJECTS: Gauge "mcpl.held.subjects" "{subject}" &[PRODUCER],
         "Subjects of which something is held or handed over";
     HELD_BYTES: Gauge "mcpl.held.size" "By" &[PRODUCER],
