@@ -28,19 +28,18 @@ use std::time::Duration;
 
 use mcpl_codec::Framer;
 use mcpl_policy::{Input, Output};
-use rustix::process::Signal;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep};
 
-use self::core::{Asked, Core, News};
+use self::core::{Core, News};
 pub use self::core::{MAX_ASKED, MAX_READS};
 pub use self::link::OUTBOX_BYTES;
-use self::offspring::Word;
 pub use self::order::{Ask, Common, Order, Status};
 use self::probe::Probe;
 pub use self::probe::{FIRST_MESSAGE_BYTES, MAX_PROBES, SILENCE};
 use self::reach::reach;
-use self::session::{Retired, Session};
+use self::session::Session;
+use self::session::ending::Retired;
 use crate::child;
 use crate::config;
 use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
@@ -235,43 +234,6 @@ impl Binding {
         seat.publish(Reading { tally, load: self.core.engine.load(), session: self.session.is_some() });
     }
 
-    /// True: stop now.
-    fn poll_orders(&mut self, cx: &mut Context<'_>) -> bool {
-        while let Poll::Ready(order) = self.orders.poll_recv(cx) {
-            match order {
-                Some(Order::Settings(producer, common)) => self.reload(*producer, common),
-                Some(Order::Ask(ask)) => self.answer(ask),
-                Some(Order::Drain(within)) => self.drain(within),
-                Some(Order::Signal(signal)) => {
-                    self.signal(signal);
-                }
-                Some(Order::End(signal, within)) => {
-                    // A child may survive the signal, and its session goes on with it.
-                    if self.signal(signal) {
-                        self.tell(Input::Flush);
-                    } else {
-                        self.drain(within);
-                    }
-                }
-                Some(Order::Stop) | None => {
-                    if let Some(child) = self.session.as_ref().and_then(|session| session.child.as_ref()) {
-                        child.tell(Word::Kill);
-                    }
-                    return true;
-                }
-            }
-        }
-        false
-    }
-
-    /// False: there is no child.
-    fn signal(&self, number: i32) -> bool {
-        let child = self.session.as_ref().and_then(|session| session.child.as_ref());
-        let (Some(child), Some(signal)) = (child, Signal::from_named_raw(number)) else { return false };
-        child.tell(Word::Signal(signal));
-        true
-    }
-
     fn drain(&mut self, within: Duration) {
         self.draining = Some(Instant::now() + within);
         self.connections = None;
@@ -432,50 +394,11 @@ impl Binding {
             }
         }
     }
-
-    fn answer(&mut self, ask: Ask) {
-        match ask {
-            Ask::Flush(told) => {
-                self.tell(Input::Flush);
-                // Who asked may be gone.
-                let _ = told.send(());
-            }
-            Ask::Find { event_id, told } => {
-                let _ = told.send(self.core.engine.find(&event_id));
-            }
-            Ask::Resolve { number, expect, word, told } => {
-                self.core.ask(Asked { number, expect, word, told });
-            }
-            Ask::Watch(told) => self.core.watch(told),
-            Ask::Status(told) => {
-                let _ = told.send(Status {
-                    session: self.session.is_some(),
-                    host: self.session.as_ref().map(|session| session.peer().to_owned()),
-                    names: self.session.as_ref().map(|s| s.peer_names.clone()).unwrap_or_default(),
-                    load: self.core.engine.load(),
-                    store: self.core.store(),
-                    tally: self.tally_so_far(),
-                    observed: self.shadow().map(Shadow::observed),
-                });
-            }
-        }
-    }
 }
 
 /// What a WebSocket is told when the program ends, or its producer is served no more.
 fn going_away() -> Close {
     Close::new(Close::AWAY, "the sidecar is going away")
-}
-
-impl Binding {
-    /// What its sessions did, the one that goes on included.
-    fn tally_so_far(&self) -> Tally {
-        let mut tally = self.tally;
-        if let Some(session) = &self.session {
-            tally += *session.exchange.tally();
-        }
-        tally
-    }
 }
 
 /// Random bits of the process: the standard library seeds its hash tables from the system.

@@ -1,12 +1,18 @@
 //! What a binding is told and asked, by the program and by an operator (contract 9.3, 10.3).
 
+use std::task::{Context, Poll};
 use std::time::Duration;
 
+use mcpl_policy::Input;
 use mcpl_policy::engine::{Fate, Load, StoreState, Unresolved, Word};
+use rustix::process::Signal;
 use tokio::sync::oneshot;
 
+use super::Binding;
+use super::core::Asked;
+use super::offspring;
 use crate::config;
-use crate::exchange::{Observed, Tally};
+use crate::exchange::{Observed, Shadow, Tally};
 
 /// What a binding is told.
 #[derive(Debug)]
@@ -91,4 +97,80 @@ pub struct Status {
     pub tally: Tally,
     /// What it would have done, in observe mode (contract 13.4).
     pub observed: Option<Observed>,
+}
+
+impl Binding {
+    /// True: stop now.
+    pub(super) fn poll_orders(&mut self, cx: &mut Context<'_>) -> bool {
+        while let Poll::Ready(order) = self.orders.poll_recv(cx) {
+            match order {
+                Some(Order::Settings(producer, common)) => self.reload(*producer, common),
+                Some(Order::Ask(ask)) => self.answer(ask),
+                Some(Order::Drain(within)) => self.drain(within),
+                Some(Order::Signal(signal)) => {
+                    self.signal(signal);
+                }
+                Some(Order::End(signal, within)) => {
+                    // A child may survive the signal, and its session goes on with it.
+                    if self.signal(signal) {
+                        self.tell(Input::Flush);
+                    } else {
+                        self.drain(within);
+                    }
+                }
+                Some(Order::Stop) | None => {
+                    if let Some(child) = self.session.as_ref().and_then(|session| session.child.as_ref()) {
+                        child.tell(offspring::Word::Kill);
+                    }
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// False: there is no child.
+    fn signal(&self, number: i32) -> bool {
+        let child = self.session.as_ref().and_then(|session| session.child.as_ref());
+        let (Some(child), Some(signal)) = (child, Signal::from_named_raw(number)) else { return false };
+        child.tell(offspring::Word::Signal(signal));
+        true
+    }
+
+    fn answer(&mut self, ask: Ask) {
+        match ask {
+            Ask::Flush(told) => {
+                self.tell(Input::Flush);
+                // Who asked may be gone.
+                let _ = told.send(());
+            }
+            Ask::Find { event_id, told } => {
+                let _ = told.send(self.core.engine.find(&event_id));
+            }
+            Ask::Resolve { number, expect, word, told } => {
+                self.core.ask(Asked { number, expect, word, told });
+            }
+            Ask::Watch(told) => self.core.watch(told),
+            Ask::Status(told) => {
+                let _ = told.send(Status {
+                    session: self.session.is_some(),
+                    host: self.session.as_ref().map(|session| session.peer().to_owned()),
+                    names: self.session.as_ref().map(|s| s.peer_names.clone()).unwrap_or_default(),
+                    load: self.core.engine.load(),
+                    store: self.core.store(),
+                    tally: self.tally_so_far(),
+                    observed: self.shadow().map(Shadow::observed),
+                });
+            }
+        }
+    }
+
+    /// What its sessions did, the one that goes on included.
+    fn tally_so_far(&self) -> Tally {
+        let mut tally = self.tally;
+        if let Some(session) = &self.session {
+            tally += *session.exchange.tally();
+        }
+        tally
+    }
 }
