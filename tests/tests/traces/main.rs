@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
 mod collector;
+mod encrypted;
 mod ends;
 mod secrets;
 
