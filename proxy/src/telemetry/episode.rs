@@ -21,7 +21,7 @@ pub(super) struct Episode {
 struct State {
     /// Something did not arrive, and that was said.
     is_told: bool,
-    /// What those who carry it know of why, since the last export ended.
+    /// What those who carry it know of why, since the last export began.
     why: Option<String>,
 }
 
@@ -33,6 +33,11 @@ impl Episode {
     /// Something is wrong, which whoever exports will not say as well. What is noted first is the cause of the rest.
     pub(super) fn note(&self, why: String) {
         self.state().why.get_or_insert(why);
+    }
+
+    /// An export begins: what happened while nothing was exported is no reason of it.
+    pub(super) fn begins(&self) {
+        self.state().why = None;
     }
 
     /// An export ended like this.
@@ -69,6 +74,7 @@ pub(super) struct Watched<E> {
 
 impl<E: PushMetricExporter> PushMetricExporter for Watched<E> {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.episode.begins();
         let done = self.inner.export(metrics).await;
         self.episode.ended(&done);
         done

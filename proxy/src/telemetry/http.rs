@@ -79,27 +79,17 @@ impl Road {
         let authority = uri.authority().ok_or("the collector's address has no host")?;
         request.headers_mut().insert(header::HOST, HeaderValue::try_from(authority.as_str())?);
         *request.uri_mut() = uri.path_and_query().map_or("/", |path| path.as_str()).parse()?;
-        let mut request = request.map(Full::new);
         // Taken out: a batch that is given up does not leave a connection with its answer in it.
-        let mut kept = self.open.lock().await.take();
-        let (answer, sender) = loop {
-            let is_kept = kept.is_some();
-            let mut sender = if let Some(sender) = kept.take() {
-                sender
-            } else {
-                let (sender, connection) = handshake(self.connector.connect(&uri).await?).await?;
-                tokio::spawn(connection);
-                sender
-            };
-            match sender.try_send_request(request).await {
-                Ok(answer) => break (answer, sender),
-                Err(mut error) => match error.take_message() {
-                    // It was closed while nothing was sent, and nothing of this was.
-                    Some(unsent) if is_kept => request = unsent,
-                    _ => return Err(error.into_error().into()),
-                },
-            }
+        let kept = self.open.lock().await.take().filter(|sender| !sender.is_closed());
+        let mut sender = if let Some(sender) = kept {
+            sender
+        } else {
+            let (sender, connection) = handshake(self.connector.connect(&uri).await?).await?;
+            tokio::spawn(connection);
+            sender
         };
+        // Where it is closed just now, the exporter tries once more.
+        let answer = sender.send_request(request.map(Full::new)).await?;
         let (head, body) = answer.into_parts();
         let body = Limited::new(body, ANSWER_BYTES).collect().await?.to_bytes();
         *self.open.lock().await = Some(sender);

@@ -78,6 +78,7 @@ impl<E: SpanExporter> SpanExporter for Told<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len();
         self.waiting.fetch_sub(count, Ordering::Relaxed);
+        self.episode.begins();
         let done = self.inner.export(batch).await;
         self.episode.ended(&done);
         if done.is_err() {

@@ -119,6 +119,7 @@ async fn distrusted(collector: &Collector, grpc: bool, host: &str, more: &[Strin
     }
     world.says("the collector does not take spans", 1).await;
     let stderr = world.program().stderr();
+    assert_eq!(stderr.matches("the collector does not take").count(), 1, "{stderr}");
     assert!(stderr.contains(words), "{words} is not in {stderr}");
     assert!(collector.kept().spans.is_empty());
 }
