@@ -9,84 +9,27 @@ form, a fold, and a close with a code that the other side is told.
 """
 
 import argparse
-import json
-import os
 import pathlib
-import queue
 import shutil
-import socket
 import subprocess
 import sys
 import tempfile
-import threading
 import time
+
+from others import PATIENCE, Process, free_port, install, wait_for
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKEN = "of-the-host"
-PATIENCE = 45
 WEBSOCKETS = "websockets==17.4"
 WS = "ws@8.23.0"
 
 
-def install(folder):
+def commands(folder):
     """The commands that run a peer, by name."""
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    pip = [folder / "venv/bin/python", "-m", "pip", "install", "--quiet", "--disable-pip-version-check", WEBSOCKETS]
-    npm = ["npm", "install", "--silent", "--no-audit", "--no-fund", "--prefix", folder / "node", WS]
-    (folder / "node").mkdir()
-    both = [subprocess.Popen(command) for command in (pip, npm)]
-    for command in both:
-        if command.wait() != 0:
-            sys.exit(f"{command.args[0]} could not install what the peers need")
+    python, node = install(folder, [WEBSOCKETS], [WS])
     # A module is looked for from the file's own folder upwards.
-    shutil.copy(HERE / "peers/peer.js", folder / "node/peer.js")
-    return {
-        "python": [folder / "venv/bin/python", HERE / "peers/peer.py"],
-        "node": ["node", folder / "node/peer.js"],
-    }
-
-
-class Process:
-    """A process whose stdout is read as JSON, a line at a time."""
-
-    def __init__(self, command, log):
-        self.log = open(log, "w")
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=self.log, text=True)
-        self.lines = queue.Queue()
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stdout:
-            self.lines.put(json.loads(line))
-        self.lines.put(None)
-
-    def next(self, name):
-        line = self.lines.get(timeout=PATIENCE)
-        if line is None:
-            raise RuntimeError(f"it ended, and {name!r} did not come: {pathlib.Path(self.log.name).read_text()}")
-        return line[name] if name in line else self.next(name)
-
-    def end(self):
-        self.process.terminate()
-        self.process.wait(PATIENCE)
-        self.log.close()
-
-
-def free_port():
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
-
-
-def wait_for(port, sidecar):
-    end = time.monotonic() + PATIENCE
-    while True:
-        try:
-            return socket.create_connection(("127.0.0.1", port), 1).close()
-        except OSError:
-            if sidecar.poll() is not None or time.monotonic() > end:
-                raise
-            time.sleep(0.02)
+    shutil.copy(HERE / "peers/peer.js", node / "peer.js")
+    return {"python": [python, HERE / "peers/peer.py"], "node": ["node", node / "peer.js"]}
 
 
 def session(binary, peers, host_kind, producer_kind, ending, folder):
@@ -159,7 +102,7 @@ def main():
     passed = 0
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        peers = install(folder)
+        peers = commands(folder)
         for host_kind in peers:
             for producer_kind in peers:
                 for ending in ("host-closes", "producer-closes"):

@@ -280,8 +280,7 @@ impl Binding {
             exchange.observe(shadow.unwrap_or_else(anew));
         }
         if let Some(seat) = &self.seat {
-            let (host, producer) = settings::carriers(&self.producer);
-            let watch = Watch::new(Rc::clone(seat), host, producer);
+            let watch = Watch::new(Rc::clone(seat), (&host.facts).into(), settings::carrier(&self.producer));
             exchange.watch(self.core.clock.now().mono_ms, watch);
         }
         tracing::info!(producer = %self.producer.name, host = %host.peer, "a session begins");

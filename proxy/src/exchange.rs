@@ -377,9 +377,9 @@ impl Exchange {
                     self.deeds.push_back(Deed::Resolved { request, result, after });
                 }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
-                Output::Forward { number, lane, body, held_ms, after } => {
+                Output::Forward { number, lane, body, taught, held_ms, after } => {
                     self.time_hold(lane, held_ms);
-                    self.forward(number, lane, (&body, held_ms), after);
+                    self.forward(number, taught, (&body, held_ms), after);
                 }
                 Output::Render { number, params, after } => {
                     if !self.render(now, number, &params, after) {

@@ -7,14 +7,17 @@
 //! | [`seat`] | one binding's place in it |
 //! | [`spans`], [`sampler`], [`context`], [`threads`] | spans: whether they are kept, what carries them, what they stand for |
 //! | [`destination`] | where it is exported to |
-//! | `meters`, `queue`, `export`, `http` | the instruments, and the way out |
+//! | `meters`, `queue`, `export` | the instruments, and the way out |
+//! | `connector`, `http`, `episode` | the way to a collector, and how it stands |
 //!
 //! The data path only counts, in numbers of its own, and makes spans of what is kept; everything else happens where
 //! somebody collects, or exports.
 
 pub mod board;
+mod connector;
 pub mod context;
 pub mod destination;
+mod episode;
 mod export;
 mod http;
 mod meters;

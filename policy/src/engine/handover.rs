@@ -213,7 +213,7 @@ impl Engine {
         work.stage = Stage::Out(number);
         self.held_bytes -= work.bytes();
         let (lane, body, subject, occurrence) = (work.event.lane, work.body(), work.subject, work.number);
-        let held_ms = self.now.mono_ms.saturating_sub(work.first_ms);
+        let (taught, held_ms) = (work.claims(), self.now.mono_ms.saturating_sub(work.first_ms));
         if let Some(id) = subject
             && let Some(subject) = self.subjects.get_mut(id)
         {
@@ -227,6 +227,6 @@ impl Engine {
         self.touch(key);
         self.leave_queue(key);
         self.outs.insert(number, Out::new(key, subject, (occurrence, self.seq)));
-        self.outputs.push_back(Output::Forward { number, lane, body, held_ms, after });
+        self.outputs.push_back(Output::Forward { number, lane, body, taught, held_ms, after });
     }
 }

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use mcpl_codec::Lane;
 
-use super::input::Ticket;
+use super::input::{Taught, Ticket};
 use super::letters::Unresolved;
 pub use crate::fate::Fate;
 use crate::journal::Step;
@@ -103,6 +103,8 @@ pub enum Output {
         lane: Lane,
         /// The raw `params` of a `push/event`, or the raw message of a `channels/incoming`.
         body: Bytes,
+        /// Under whose authority it is handed over, which the body does not tell.
+        taught: Taught,
         /// How long ago its subject first held what is handed over with it, in ms (contract 7.1); 0 where it was
         /// written through.
         held_ms: u64,

@@ -160,9 +160,9 @@ impl Session {
                 core.trouble.unreached.over();
                 let outbox = std::mem::replace(&mut self.producer.outbox, Outbox::new(OUTBOX_BYTES));
                 let framer = reached.connection.framer(self.limit);
+                self.exchange.reached(core.clock.now().mono_ms, (&reached.connection.facts).into());
                 self.producer = Link::new(reached.connection, framer, outbox);
                 self.child = reached.child;
-                self.exchange.reached(core.clock.now().mono_ms);
             }
             Err(reason) => {
                 core.trouble.unreached.happens(|unsaid| {

@@ -7,8 +7,8 @@ use mcpl_policy::settings::{CoalesceSettings, HostSettings, InDoubt, Mode, Posit
 
 use crate::config;
 use crate::exchange::Terms;
-use crate::telemetry::names::Transport;
 use crate::telemetry::seat::Carrier;
+use crate::transport::Facts;
 
 fn mode(mode: config::Mode) -> Mode {
     match mode {
@@ -86,22 +86,14 @@ pub fn terms(producer: &config::Producer) -> Terms {
     }
 }
 
-/// How the host and the producer are reached.
-pub fn carriers(producer: &config::Producer) -> (Carrier, Carrier) {
-    let to = |endpoint: &config::Endpoint| {
-        let websocket = endpoint.scheme != config::Scheme::Tcp;
-        Carrier { transport: Transport::Tcp, websocket }
+/// How the producer is reached, as far as that is known before it is.
+pub fn carrier(producer: &config::Producer) -> Carrier {
+    let facts = match &producer.peer {
+        config::Peer::Command(_) => Facts::PIPE,
+        config::Peer::Connect(endpoint) if endpoint.scheme == config::Scheme::Tcp => Facts::TCP,
+        config::Peer::Connect(_) => Facts::WEBSOCKET,
     };
-    let pipe = Carrier { transport: Transport::Pipe, websocket: false };
-    let host = match &producer.listen {
-        config::Listen::Stdio => pipe,
-        config::Listen::On(endpoint) => to(endpoint),
-    };
-    let producer = match &producer.peer {
-        config::Peer::Command(_) => pipe,
-        config::Peer::Connect(endpoint) => to(endpoint),
-    };
-    (host, producer)
+    (&facts).into()
 }
 
 #[cfg(test)]

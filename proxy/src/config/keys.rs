@@ -153,7 +153,7 @@ pub(super) static TELEMETRY: &[Key] = &[
         "otlp_endpoint",
         Shape::Text,
         Absent,
-        "URL of the OTLP collector; absent: nothing is exported. https:// is not served yet.",
+        "URL of the OTLP collector, http:// or https://; absent: nothing is exported. OTEL_ variables win.",
     ),
     key("log", Shape::Choice(LogLevel::NAMES), Text("info"), "The least severe level that is logged."),
     key("log_format", Shape::Choice(LogFormat::NAMES), Text("text"), "The form of a log line."),

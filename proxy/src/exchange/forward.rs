@@ -43,24 +43,24 @@ impl Exchange {
     pub(super) fn forward(
         &mut self,
         number: u64,
-        lane: Lane,
+        taught: Taught,
         (body, held_ms): (&Bytes, u64),
         after: Option<u64>,
     ) {
+        let lane = taught.lane;
         self.send_passed();
         let wire = self.number();
         let event = match lane {
             Lane::Push => Event::push(body.clone()),
             Lane::Channel => Event::message(body.clone()),
         };
-        let taught = Taught::of(&event);
         let id = format!("{}{wire}", self.prefix);
         let params = match lane {
             Lane::Push => body.clone(),
             Lane::Channel => Bytes::from([b"{\"messages\":[", &body[..], b"]}"].concat()),
         };
         let (span, params) =
-            self.trace_forward(lane, event.event_id.as_deref(), (body, params), (&id, held_ms));
+            self.trace_forward(&taught, event.event_id.as_deref(), (body, params), (&id, held_ms));
         let line = answer::request(&id, lane.method(), &params);
         let sent = self.sent(Method::of(lane.method()));
         self.own

@@ -6,7 +6,8 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use mcpl_codec::{Lane, raw};
+use mcpl_codec::raw;
+use mcpl_policy::engine::Taught;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanContext, SpanKind};
 use tracing::span::EnteredSpan;
@@ -55,6 +56,7 @@ impl Watch {
         let parent = carried.as_ref().map(|carried| &carried.span);
         let mut server = tracer.begin(SpanKind::Server, parent, || name(method, told.params))?;
         self.describe(&mut server, from, method, told.params, told.id);
+        server.describe(scope_in(method, told.params));
         let span = server.context().clone();
         let carried = match carried {
             Some(carried) => carried.at(span),
@@ -70,6 +72,7 @@ impl Watch {
         let client = tracer.follow(SpanKind::Client, &spans.carried.span, name, std::iter::empty());
         spans.client = client.map(|mut client| {
             self.describe(&mut client, to, method, told.params, told.id);
+            client.describe(scope_in(method, told.params));
             client
         });
     }
@@ -113,12 +116,6 @@ impl Watch {
                 attributes.extend(target.map(|tool| KeyValue::new(attribute::TOOL, tool)));
             }
             (_, Some(prompt)) => attributes.push(KeyValue::new(attribute::PROMPT, prompt)),
-            (Method::Push, None) => {
-                let scope = raw::at(params, &["coalesce", "channelId"]);
-                let scope = if scope.is_some() { "channel" } else { "featureSet" };
-                attributes.push(KeyValue::new(attribute::SCOPE, scope));
-            }
-            (Method::Incoming, None) => attributes.push(KeyValue::new(attribute::SCOPE, "channel")),
             _ => {}
         }
         span.describe(attributes);
@@ -193,18 +190,20 @@ impl Exchange {
     /// A forward of ours of the occurrence in `body` goes out: its span, and the params it goes with.
     pub(super) fn trace_forward(
         &self,
-        lane: Lane,
+        taught: &Taught,
         event_id: Option<&str>,
         (body, params): (&Bytes, Bytes),
         (id, held_ms): (&str, u64),
     ) -> (Option<Box<Open>>, Bytes) {
         let Some(watch) = &self.watch else { return (None, params) };
-        let method = Method::of(lane.method());
+        let method = Method::of(taught.lane.method());
         let event_id = self.known_as(event_id.unwrap_or_default());
         let Some((mut span, carried)) = watch.originate(Side::Host, method, event_id, (body, id)) else {
             return (None, params);
         };
-        span.describe([KeyValue::new(attribute::HOLD_MS, i64::try_from(held_ms).unwrap_or(i64::MAX))]);
+        let held = KeyValue::new(attribute::HOLD_MS, i64::try_from(held_ms).unwrap_or(i64::MAX));
+        // What is handed over is without the `coalesce` that would say it.
+        span.describe([held, scope(taught.channel.is_some())]);
         let params = carried.write(&params).map_or(params, Bytes::from);
         (Some(span), params)
     }
@@ -254,6 +253,19 @@ impl Exchange {
     fn known_as<'a>(&self, event_id: &'a str) -> &'a str {
         if self.terms.renames { as_sent(event_id) } else { event_id }
     }
+}
+
+/// What the scope of an event's subject is, where the message is one.
+fn scope_in(method: Method, params: &[u8]) -> Option<KeyValue> {
+    match method {
+        Method::Push => Some(scope(raw::at(params, &["coalesce", "channelId"]).is_some())),
+        Method::Incoming => Some(scope(true)),
+        _ => None,
+    }
+}
+
+fn scope(is_channel: bool) -> KeyValue {
+    KeyValue::new(attribute::SCOPE, if is_channel { "channel" } else { "featureSet" })
 }
 
 /// The name of a span: the method, and what it is aimed at where that is one of few.

@@ -54,7 +54,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Of a session with a host and a producer that are reached like this.
+    /// Of a session with a host that is reached like this, and a producer that will be like that.
     pub fn new(seat: Rc<Seat>, host: Carrier, producer: Carrier) -> Self {
         let (version, failure) = (None, None);
         let (began_ms, reached_ms) = (None, None);
@@ -78,10 +78,11 @@ impl Exchange {
         self.watch = Some(Box::new(watch));
     }
 
-    /// The producer was reached.
-    pub fn reached(&mut self, now_ms: u64) {
+    /// The producer was reached, like this.
+    pub fn reached(&mut self, now_ms: u64, producer: Carrier) {
         if let Some(watch) = &mut self.watch {
             watch.reached_ms = Some(now_ms);
+            watch.producer = producer;
         }
     }
 

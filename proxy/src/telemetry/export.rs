@@ -8,16 +8,20 @@ use std::sync::atomic::AtomicUsize;
 use std::time::Duration;
 
 use opentelemetry_otlp::{
-    MetricExporter, Protocol as Wire, SpanExporter, WithExportConfig as _, WithHttpConfig as _,
+    MetricExporter, Protocol as Wire, SpanExporter, WithExportConfig, WithHttpConfig as _,
+    WithTonicConfig as _,
 };
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::metrics::PeriodicReader;
 use opentelemetry_sdk::trace::{BatchConfigBuilder, BatchSpanProcessor, SdkTracerProvider};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
+use tonic::transport::{Channel, Endpoint};
 
 use super::board::Board;
+use super::connector::Connector;
 use super::destination::{Destination, Protocol};
+use super::episode::{Episode, Watched};
 use super::http::Post;
 use super::queue::{Counted, Told, WAITING};
 use super::spans::Decided;
@@ -53,29 +57,19 @@ impl Courier {
         board: &Arc<Board>,
         env: Env<'_>,
     ) -> Result<SdkTracerProvider, String> {
-        let exporter = match to.protocol {
-            Protocol::Http => {
-                let builder = SpanExporter::builder().with_http().with_protocol(Wire::HttpBinary);
-                let builder = builder.with_http_client(Post::new(self.handle.clone()));
-                match &to.endpoint {
-                    Some(endpoint) => builder.with_endpoint(endpoint).build(),
-                    None => builder.build(),
-                }
-            }
-            Protocol::Grpc => {
-                let _runtime = self.handle.enter();
-                let builder = SpanExporter::builder().with_tonic();
-                match &to.endpoint {
-                    Some(endpoint) => builder.with_endpoint(endpoint).build(),
-                    None => builder.build(),
-                }
+        let failed = |why: String| format!("spans cannot be exported: {why}");
+        let episode = Arc::new(Episode::new("spans"));
+        let exporter = match self.way(to, &episode).map_err(failed)? {
+            Way::Http(post) => common(SpanExporter::builder().with_http().with_http_client(post), to).build(),
+            Way::Grpc(channel) => {
+                common(SpanExporter::builder().with_tonic().with_channel(channel), to).build()
             }
         };
-        let inner = exporter.map_err(|error| format!("spans cannot be exported: {error}"))?;
+        let inner = exporter.map_err(|error| failed(error.to_string()))?;
         let most = env("OTEL_BSP_MAX_QUEUE_SIZE").and_then(|said| said.trim().parse().ok());
         let most = most.filter(|most| *most > 0).unwrap_or(WAITING);
         let waiting = Arc::<AtomicUsize>::default();
-        let told = Told { inner, waiting: Arc::clone(&waiting), board: Arc::clone(board) };
+        let told = Told { inner, waiting: Arc::clone(&waiting), board: Arc::clone(board), episode };
         // What is taken out in a batch makes room only once the batch is sent, so that the inner queue is never full.
         let config = BatchConfigBuilder::default().with_max_queue_size(most).build();
         let batches = BatchSpanProcessor::builder(told).with_batch_config(config).build();
@@ -89,28 +83,51 @@ impl Courier {
     }
 
     /// What takes the metrics to where they go, every `OTEL_METRIC_EXPORT_INTERVAL`.
-    pub(super) fn metrics(&self, to: &Destination) -> Result<PeriodicReader<MetricExporter>, String> {
-        let exporter = match to.protocol {
+    pub(super) fn metrics(
+        &self,
+        to: &Destination,
+    ) -> Result<PeriodicReader<Watched<MetricExporter>>, String> {
+        let failed = |why: String| format!("metrics cannot be exported: {why}");
+        let episode = Arc::new(Episode::new("metrics"));
+        let exporter = match self.way(to, &episode).map_err(failed)? {
+            Way::Http(post) => {
+                common(MetricExporter::builder().with_http().with_http_client(post), to).build()
+            }
+            Way::Grpc(channel) => {
+                common(MetricExporter::builder().with_tonic().with_channel(channel), to).build()
+            }
+        };
+        let inner = exporter.map_err(|error| failed(error.to_string()))?;
+        Ok(PeriodicReader::builder(Watched { inner, episode }).build())
+    }
+
+    fn way(&self, to: &Destination, episode: &Arc<Episode>) -> Result<Way, String> {
+        let connector = Connector::new(to, Arc::clone(episode))?;
+        Ok(match to.protocol {
             Protocol::Http => {
-                let builder = MetricExporter::builder().with_http().with_protocol(Wire::HttpBinary);
-                let builder = builder.with_http_client(Post::new(self.handle.clone()));
-                match &to.endpoint {
-                    Some(endpoint) => builder.with_endpoint(endpoint).build(),
-                    None => builder.build(),
-                }
+                Way::Http(Post::new(self.handle.clone(), connector, Arc::clone(episode), to.timeout))
             }
             Protocol::Grpc => {
                 let _runtime = self.handle.enter();
-                let builder = MetricExporter::builder().with_tonic();
-                match &to.endpoint {
-                    Some(endpoint) => builder.with_endpoint(endpoint).build(),
-                    None => builder.build(),
-                }
+                let endpoint =
+                    Endpoint::from_shared(to.endpoint.clone()).map_err(|error| error.to_string())?;
+                let endpoint = endpoint.timeout(to.timeout).connect_timeout(to.timeout);
+                Way::Grpc(endpoint.connect_with_connector_lazy(connector))
             }
-        };
-        let exporter = exporter.map_err(|error| format!("metrics cannot be exported: {error}"))?;
-        Ok(PeriodicReader::builder(exporter).build())
+        })
     }
+}
+
+/// What all exporters are told; the rest they read from the variables themselves.
+fn common<B: WithExportConfig>(builder: B, to: &Destination) -> B {
+    let wire = if to.protocol == Protocol::Grpc { Wire::Grpc } else { Wire::HttpBinary };
+    builder.with_protocol(wire).with_endpoint(&to.endpoint).with_timeout(to.timeout)
+}
+
+/// What carries the requests of one signal.
+enum Way {
+    Http(Post),
+    Grpc(Channel),
 }
 
 /// Does what is left to do on a thread of its own, and waits for it this long at most.

@@ -1,66 +1,98 @@
-//! How telemetry gets to a collector over HTTP: one connection a batch, on the exporter's own runtime.
+//! How telemetry gets to a collector over HTTP: on one connection, which is kept, on the exporter's own runtime.
 //!
 //! Who exports is a thread of the SDK's that no runtime knows, so the work is handed over to the runtime.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::client::conn::http1::{SendRequest, handshake};
 use hyper::header::{self, HeaderValue};
-use hyper::{Request, Response, Uri};
-use hyper_util::rt::TokioIo;
+use hyper::{Request, Response};
 use opentelemetry_http::{HttpClient, HttpError};
-use tokio::net::TcpStream;
 use tokio::runtime::Handle;
+use tokio::sync::Mutex;
 use tokio::time::timeout;
 
-/// How long one batch may take.
-const WITHIN: Duration = Duration::from_secs(10);
+use super::connector::Connector;
+use super::episode::Episode;
 
 /// As much of an answer as is read, in bytes.
 const ANSWER_BYTES: usize = 64 * 1024;
 
-/// Sends what is exported.
+/// Sends what is exported of one signal.
 #[derive(Clone, Debug)]
 pub(super) struct Post {
     runtime: Handle,
+    road: Arc<Road>,
+    within: Duration,
+}
+
+/// The way to the collector.
+#[derive(Debug)]
+struct Road {
+    connector: Connector,
+    episode: Arc<Episode>,
+    /// The connection that the last batch went over.
+    open: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
 impl Post {
-    pub(super) fn new(runtime: Handle) -> Self {
-        Self { runtime }
+    /// Each batch may take as long as `within`. What goes wrong, `episode` is told.
+    pub(super) fn new(
+        runtime: Handle,
+        connector: Connector,
+        episode: Arc<Episode>,
+        within: Duration,
+    ) -> Self {
+        let road = Arc::new(Road { connector, episode, open: Mutex::default() });
+        Self { runtime, road, within }
     }
 }
 
 #[async_trait]
 impl HttpClient for Post {
     async fn send_bytes(&self, request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-        let sent = self.runtime.spawn(async move { timeout(WITHIN, post(request)).await });
-        sent.await?.map_err(|_| "the collector did not answer in 10 s")?
+        let (road, within) = (Arc::clone(&self.road), self.within);
+        let sent = self.runtime.spawn(async move {
+            let Ok(sent) = timeout(within, road.post(request)).await else {
+                let why = format!("it did not answer within {} ms", within.as_millis());
+                road.episode.note(why.clone());
+                return Err(why.into());
+            };
+            if let Ok(answer) = &sent
+                && !answer.status().is_success()
+            {
+                road.episode.note(format!("it answered HTTP {}", answer.status().as_u16()));
+            }
+            sent
+        });
+        sent.await?
     }
 }
 
-async fn post(mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
-    let (host, port) = place(request.uri())?;
-    let stream = TcpStream::connect((host.trim_matches(['[', ']']), port)).await?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    let connection = tokio::spawn(connection);
-    let named = HeaderValue::try_from(format!("{host}:{port}"))?;
-    request.headers_mut().insert(header::HOST, named);
-    let path = request.uri().path_and_query().map_or("/", |path| path.as_str()).parse()?;
-    *request.uri_mut() = path;
-    let answer = sender.send_request(request.map(Full::new)).await?;
-    let (head, body) = answer.into_parts();
-    let body = Limited::new(body, ANSWER_BYTES).collect().await?.to_bytes();
-    connection.abort();
-    Ok(Response::from_parts(head, body))
-}
-
-fn place(uri: &Uri) -> Result<(String, u16), HttpError> {
-    if uri.scheme_str() != Some("http") {
-        return Err("only http:// reaches a collector".into());
+impl Road {
+    async fn post(&self, mut request: Request<Bytes>) -> Result<Response<Bytes>, HttpError> {
+        let uri = request.uri().clone();
+        let authority = uri.authority().ok_or("the collector's address has no host")?;
+        request.headers_mut().insert(header::HOST, HeaderValue::try_from(authority.as_str())?);
+        *request.uri_mut() = uri.path_and_query().map_or("/", |path| path.as_str()).parse()?;
+        // Taken out: a batch that is given up does not leave a connection with its answer in it.
+        let kept = self.open.lock().await.take().filter(|sender| !sender.is_closed());
+        let mut sender = if let Some(sender) = kept {
+            sender
+        } else {
+            let (sender, connection) = handshake(self.connector.connect(&uri).await?).await?;
+            tokio::spawn(connection);
+            sender
+        };
+        // Where it is closed just now, the exporter tries once more.
+        let answer = sender.send_request(request.map(Full::new)).await?;
+        let (head, body) = answer.into_parts();
+        let body = Limited::new(body, ANSWER_BYTES).collect().await?.to_bytes();
+        *self.open.lock().await = Some(sender);
+        Ok(Response::from_parts(head, body))
     }
-    let host = uri.host().ok_or("the collector's address has no host")?;
-    Ok((host.to_owned(), uri.port_u16().unwrap_or(80)))
 }

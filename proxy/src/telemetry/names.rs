@@ -138,7 +138,6 @@ pub const SPAN_ATTRIBUTES: &[&str] = &[
     attribute::WAIT_MS,
     attribute::REFUSAL,
     attribute::SOURCE,
-    attribute::RENDER,
 ];
 
 /// What a metric is.

@@ -12,6 +12,7 @@ use super::board::{Reading, Slot};
 use super::names::{Failure, Method, Transport, Version, attribute};
 use super::spans::Tracer;
 use super::threads::Threads;
+use crate::transport::Facts;
 
 /// The histograms of the program.
 #[derive(Clone, Debug)]
@@ -40,6 +41,15 @@ pub struct Carrier {
     pub transport: Transport,
     /// There is a WebSocket on it.
     pub websocket: bool,
+}
+
+impl From<&Facts> for Carrier {
+    /// Of a connection, whatever it was configured as.
+    fn from(facts: &Facts) -> Self {
+        let transport =
+            if facts.transport == Facts::PIPE.transport { Transport::Pipe } else { Transport::Tcp };
+        Self { transport, websocket: facts.protocol == Facts::WEBSOCKET.protocol }
+    }
 }
 
 /// What a duration is of, beside its producer.

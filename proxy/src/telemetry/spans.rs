@@ -146,3 +146,27 @@ impl Drop for Open {
         self.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use opentelemetry::trace::TracerProvider as _;
+    use opentelemetry_sdk::trace::SdkTracerProvider;
+
+    use super::*;
+
+    #[test]
+    fn past_so_many_open_spans_none_is_begun_and_that_is_counted() {
+        let (provider, board) = (SdkTracerProvider::builder().build(), Arc::<Board>::default());
+        let tracer = Tracer::new(provider.tracer("test"), Sampler::default(), Arc::clone(&board));
+        let begin = || tracer.begin(SpanKind::Server, None, || "push/event".into());
+        let mut open: Vec<_> = (0..OPEN).map_while(|_| begin()).collect();
+        assert_eq!((open.len(), board.dropped(Signal::Spans)), (OPEN, 0));
+        let parent = open[0].context().clone();
+        let follow = || tracer.follow(SpanKind::Client, &parent, "push/event".into(), std::iter::empty());
+        assert!(begin().is_none() && follow().is_none());
+        assert_eq!(board.dropped(Signal::Spans), 2);
+        open.pop();
+        assert!(follow().is_some_and(|span| span.context().trace_id() == parent.trace_id()));
+        assert_eq!(board.dropped(Signal::Spans), 2);
+    }
+}

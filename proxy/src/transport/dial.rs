@@ -22,6 +22,7 @@ mod reason;
 
 pub use self::patience::{HEALTH, Patience};
 pub use self::reason::Reason;
+pub(crate) use self::reason::{Settings, distrust};
 
 /// How long before the end of its time a dial is tried for the last time.
 const LAST: Duration = Duration::from_millis(100);

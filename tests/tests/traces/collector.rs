@@ -1,7 +1,8 @@
-//! A collector that keeps what it is sent: OTLP over HTTP and over gRPC, on one port.
+//! A collector that keeps what it is sent: OTLP over HTTP or over gRPC, bare or under TLS.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
+use std::io::Read as _;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll};
@@ -20,8 +21,11 @@ use opentelemetry_proto::tonic::common::v1::any_value::Value;
 use opentelemetry_proto::tonic::common::v1::{AnyValue, KeyValue};
 use opentelemetry_proto::tonic::trace::v1::Span;
 use prost::Message;
-use tokio::net::TcpListener;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{Instant, sleep};
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
 
 /// What it was sent.
 #[derive(Default)]
@@ -35,6 +39,23 @@ pub(crate) struct Kept {
     pub(crate) bodies: Vec<Bytes>,
     /// It takes requests and answers none.
     pub(crate) hangs: bool,
+    /// It answers all requests with this status.
+    pub(crate) refuses: Option<u16>,
+    /// Connections that were made to it.
+    pub(crate) connections: usize,
+    /// Requests whose body was compressed.
+    pub(crate) compressed: usize,
+}
+
+/// How it is spoken to.
+#[derive(Clone, Default)]
+pub(crate) struct Manner {
+    /// HTTP/2, not HTTP/1.1.
+    pub(crate) grpc: bool,
+    /// It closes each connection after one answer.
+    pub(crate) closes: bool,
+    /// Under TLS.
+    pub(crate) tls: Option<ServerConfig>,
 }
 
 /// See the module.
@@ -47,26 +68,46 @@ pub(crate) struct Collector {
 impl Collector {
     /// One that speaks HTTP/1.1, or with `grpc` HTTP/2.
     pub(crate) async fn listening(grpc: bool) -> Self {
+        Self::with(Manner { grpc, ..Manner::default() }).await
+    }
+
+    pub(crate) async fn with(manner: Manner) -> Self {
         let listener = TcpListener::bind(("127.0.0.1", 0)).await.expect("a port");
         let port = listener.local_addr().expect("an address").port();
         let collector = Self { port, kept: Arc::default() };
         let served = collector.clone();
         tokio::spawn(async move {
             while let Ok((stream, _)) = listener.accept().await {
-                let (io, collector) = (TokioIo::new(stream), served.clone());
-                tokio::spawn(async move {
-                    let answer = service_fn(move |request| collector.clone().answer(request));
-                    // A connection that breaks off is the program's end.
-                    if grpc {
-                        let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
-                        let _ = server.serve_connection(io, answer).await;
-                    } else {
-                        let _ = hyper::server::conn::http1::Builder::new().serve_connection(io, answer).await;
-                    }
-                });
+                served.kept().connections += 1;
+                tokio::spawn(served.clone().serve(stream, manner.clone()));
             }
         });
         collector
+    }
+
+    async fn serve(self, stream: TcpStream, manner: Manner) {
+        let Some(mut tls) = manner.tls else { return self.speak(stream, manner.grpc, manner.closes).await };
+        tls.alpn_protocols = vec![if manner.grpc { &b"h2"[..] } else { b"http/1.1" }.to_vec()];
+        // Who does not trust it goes away.
+        if let Ok(stream) = TlsAcceptor::from(Arc::new(tls)).accept(stream).await {
+            self.speak(stream, manner.grpc, manner.closes).await;
+        }
+    }
+
+    async fn speak<S>(self, stream: S, grpc: bool, closes: bool)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let io = TokioIo::new(stream);
+        let answer = service_fn(move |request| self.clone().answer(request));
+        // A connection that breaks off is the program's end.
+        if grpc {
+            let server = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
+            let _ = server.serve_connection(io, answer).await;
+        } else {
+            let mut server = hyper::server::conn::http1::Builder::new();
+            let _ = server.keep_alive(!closes).serve_connection(io, answer).await;
+        }
     }
 
     pub(crate) fn kept(&self) -> MutexGuard<'_, Kept> {
@@ -75,13 +116,21 @@ impl Collector {
 
     async fn answer(self, request: Request<Incoming>) -> Result<Response<Frames>, Infallible> {
         let path = request.uri().path().to_owned();
+        let headers = request.headers();
+        let coded = headers.get("content-encoding").is_some_and(|coding| coding == "gzip");
         let body = request.into_body().collect().await.map(http_body_util::Collected::to_bytes);
         let body = body.unwrap_or_default();
         if self.kept().hangs {
             std::future::pending::<()>().await;
         }
+        let refused = self.kept().refuses;
+        if let Some(status) = refused {
+            return Ok(Response::builder().status(status).body(Frames::default()).expect("an answer"));
+        }
         let grpc = path.starts_with("/opentelemetry.proto.");
-        let message = if grpc { body.slice(5..) } else { body.clone() };
+        let (coded, message) = if grpc { (body[0] == 1, body.slice(5..)) } else { (coded, body) };
+        let message = if coded { unzipped(&message) } else { message };
+        self.kept().compressed += usize::from(coded);
         if path.contains("trace") {
             let sent = ExportTraceServiceRequest::decode(message.clone()).expect("an export of spans");
             let mut kept = self.kept();
@@ -122,7 +171,14 @@ impl Collector {
     }
 }
 
+fn unzipped(bytes: &[u8]) -> Bytes {
+    let mut plain = Vec::new();
+    flate2::read::GzDecoder::new(bytes).read_to_end(&mut plain).expect("gzip");
+    plain.into()
+}
+
 /// An answer's body: its frames.
+#[derive(Default)]
 struct Frames(VecDeque<Frame<Bytes>>);
 
 impl Body for Frames {

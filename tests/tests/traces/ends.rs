@@ -7,10 +7,10 @@ use rustix::process::Signal;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::time::{Instant, timeout};
 
-use super::collector::Collector;
+use super::collector::{Collector, Manner};
 use super::{SpanKind, endpoint, is, traced, with_parent};
 
-async fn exported(collector: &Collector, front: &[String]) {
+pub(crate) async fn exported(collector: &Collector, front: &[String]) {
     let front = std::iter::once("env".to_owned()).chain(front.iter().cloned());
     let mut world = World::new().await.behind(front).start().await;
     let session = world.session().await;
@@ -90,14 +90,127 @@ async fn a_collector_that_hangs_costs_spans_that_are_counted_and_nothing_else() 
         session.push(with_parent(push(&format!("e{nth}"), "E").key("k"), 0x63, 1)).await;
     }
     session.sync().await;
-    let mut stream =
-        tokio::net::UnixStream::connect(world.state().join("control")).await.expect("the control socket");
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await.unwrap();
-    let mut text = String::new();
-    stream.read_to_string(&mut text).await.unwrap();
-    let line =
-        text.lines().find(|line| line.starts_with("mcpl_telemetry_dropped_total{")).expect("the metric");
-    let dropped: f64 = line.rsplit(' ').next().and_then(|count| count.parse().ok()).expect("a number");
+    let dropped = dropped(&world).await;
     // Four wait, and two are on their way.
-    assert!((40.0..=50.0).contains(&dropped), "{line}");
+    assert!((40..=50).contains(&dropped), "{dropped}");
+}
+
+/// Spans that were dropped, as the metrics have it.
+pub(crate) async fn dropped(world: &World) -> u64 {
+    let stream = tokio::net::UnixStream::connect(world.state().join("control")).await;
+    let mut stream = stream.expect("the control socket");
+    let asked = b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+    stream.write_all(asked).await.expect("it takes a request");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.expect("an answer");
+    let mut lines = text.lines();
+    let line = lines.find(|line| line.starts_with("mcpl_telemetry_dropped_total{")).expect("the metric");
+    line.rsplit(' ').next().and_then(|count| count.parse().ok()).expect("a number")
+}
+
+#[tokio::test]
+async fn one_connection_carries_all_batches_of_a_signal() {
+    for grpc in [false, true] {
+        let collector = Collector::listening(grpc).await;
+        let protocol = if grpc { "grpc" } else { "http/protobuf" };
+        let (mut world, _) = to(&collector, &[&format!("OTEL_EXPORTER_OTLP_PROTOCOL={protocol}")]).await;
+        let session = world.session().await;
+        in_batches(&session, &collector).await;
+        assert_eq!(collector.kept().connections, 1);
+    }
+}
+
+#[tokio::test]
+async fn a_collector_that_closes_each_connection_loses_nothing() {
+    let collector = Collector::with(Manner { closes: true, ..Manner::default() }).await;
+    let (mut world, _) = to(&collector, &[]).await;
+    let session = world.session().await;
+    in_batches(&session, &collector).await;
+    assert_eq!(dropped(&world).await, 0);
+}
+
+#[tokio::test]
+async fn what_is_exported_is_compressed_where_that_is_asked_for() {
+    for protocol in ["http/protobuf", "grpc"] {
+        let collector = Collector::listening(protocol == "grpc").await;
+        let more = [
+            &*format!("OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"),
+            "OTEL_EXPORTER_OTLP_COMPRESSION=gzip",
+            "OTEL_METRIC_EXPORT_INTERVAL=50",
+        ];
+        let (mut world, _) = to(&collector, &more).await;
+        let session = world.session().await;
+        in_batches(&session, &collector).await;
+        let kept = collector.kept();
+        assert_eq!(kept.compressed, kept.bodies.len());
+    }
+    let collector = Collector::listening(false).await;
+    let (mut world, _) = to(&collector, &["OTEL_EXPORTER_OTLP_COMPRESSION=zstd"]).await;
+    let session = world.session().await;
+    in_batches(&session, &collector).await;
+    world.says("OTEL_EXPORTER_OTLP_COMPRESSION is neither gzip nor none", 2).await;
+}
+
+#[tokio::test]
+async fn a_collector_that_takes_nothing_is_said_once_an_episode_with_the_reason() {
+    let collector = Collector::listening(false).await;
+    collector.kept().refuses = Some(401);
+    let (mut world, _) = to(&collector, &["OTEL_METRICS_EXPORTER=none"]).await;
+    let session = world.session().await;
+    for nth in 0..3 {
+        session.push(with_parent(push(&format!("e{nth}"), "E").key("k"), 0x64, 1)).await;
+        until_dropped(&world, nth + 1).await;
+    }
+    world.says("the collector does not take spans", 1).await;
+    assert!(world.program().stderr().contains("it answered HTTP 401"));
+    collector.kept().refuses = None;
+    in_batches(&session, &collector).await;
+    world.says("the collector takes spans again", 1).await;
+    assert_eq!(world.program().stderr().matches("the collector does not take").count(), 1);
+}
+
+#[tokio::test]
+async fn a_batch_is_given_up_after_the_time_that_is_said() {
+    for protocol in ["http/protobuf", "grpc"] {
+        let collector = Collector::listening(protocol == "grpc").await;
+        collector.kept().hangs = true;
+        let more = [&*format!("OTEL_EXPORTER_OTLP_PROTOCOL={protocol}"), "OTEL_EXPORTER_OTLP_TIMEOUT=100"];
+        let (mut world, _) = to(&collector, &more).await;
+        let session = world.session().await;
+        session.push(with_parent(push("e", "E").key("k"), 0x65, 1)).await;
+        until_dropped(&world, 1).await;
+        world.says("the collector does not take spans", 1).await;
+    }
+}
+
+/// A world that sends spans to a collector soon, as these variables say further; and where.
+pub(crate) async fn to(collector: &Collector, more: &[&str]) -> (World, String) {
+    let address = format!("http://127.0.0.1:{}", collector.port);
+    let mut front = vec!["env".to_owned(), format!("OTEL_EXPORTER_OTLP_ENDPOINT={address}")];
+    front.extend(
+        ["OTEL_BSP_SCHEDULE_DELAY=20", "OTEL_TRACES_SAMPLER=parentbased_always_off"].map(ToOwned::to_owned),
+    );
+    front.extend(more.iter().map(|var| (*var).to_owned()));
+    (World::new().await.table("host", "policy_wait_ms = 0").behind(front).start().await, address)
+}
+
+/// Three spans, each exported before the next is made.
+pub(crate) async fn in_batches(session: &Session, collector: &Collector) {
+    for trace in 0x67..0x6a {
+        session.push(with_parent(push(&format!("b{trace}"), "E").key("k"), trace, 1)).await;
+        collector.span("in", |span| is(span, SpanKind::Server, "push/event", trace)).await;
+    }
+}
+
+/// Waits until this many spans were dropped.
+pub(crate) async fn until_dropped(world: &World, count: u64) {
+    let end = Instant::now() + mcpl_tests::PATIENCE;
+    loop {
+        let now = dropped(world).await;
+        if now >= count {
+            return;
+        }
+        assert!(Instant::now() < end, "{now} of {count} were dropped");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
 }

@@ -3,16 +3,19 @@
 // A panic is how a test reports.
 #![allow(clippy::expect_used, clippy::unwrap_used)]
 
+mod carriers;
 mod collector;
+mod encrypted;
 mod ends;
 mod secrets;
+mod spans;
 
-use mcpl_sidecar::telemetry::names;
 use mcpl_tests::{Push, Render, Reply, Session, World, error_code, message, outcome, push};
 use opentelemetry_proto::tonic::trace::v1::{Span, span::SpanKind, status::StatusCode};
 use serde_json::{Value, json};
 
 use collector::{Collector, attributes, hex};
+use spans::{HANDED, carried, events, has_exactly, is, links, only_named, status, taken};
 
 /// A world that sends what it traces to a collector; only what comes with a sampled parent is.
 async fn traced(more: &[&str]) -> (World, Collector) {
@@ -45,39 +48,6 @@ fn with_parent(push: Push, trace: u8, span: u8) -> Push {
     push.with("_meta", meta(trace, span))
 }
 
-fn is(span: &Span, kind: SpanKind, name: &str, trace: u8) -> bool {
-    span.kind == kind as i32 && span.name == name && hex(&span.trace_id) == trace_id(trace)
-}
-
-fn status(span: &Span) -> i32 {
-    span.status.as_ref().map_or(0, |status| status.code)
-}
-
-fn links(span: &Span) -> Vec<String> {
-    span.links.iter().map(|link| hex(&link.span_id)).collect()
-}
-
-fn events(span: &Span) -> Vec<(String, Vec<(String, String)>)> {
-    let told = |pairs: &[_]| attributes(pairs).into_iter().collect();
-    span.events.iter().map(|event| (event.name.clone(), told(&event.attributes))).collect()
-}
-
-/// The span id in the `traceparent` of what a peer was sent.
-fn carried(params: &Value) -> String {
-    let parent = params["_meta"]["traceparent"].as_str().expect("a traceparent");
-    parent.split('-').nth(2).expect("a span").to_owned()
-}
-
-/// Every attribute on every span is one of those that are named.
-fn only_named(collector: &Collector) {
-    for span in &collector.kept().spans {
-        let on_events = span.events.iter().flat_map(|event| &event.attributes);
-        for pair in span.attributes.iter().chain(on_events) {
-            assert!(names::SPAN_ATTRIBUTES.contains(&&*pair.key), "{} on {}", pair.key, span.name);
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_request_that_passes_has_two_spans_and_keeps_its_bytes() {
     let (mut world, collector) = traced(&["OTEL_RESOURCE_ATTRIBUTES=team=blue"]).await;
@@ -95,19 +65,14 @@ async fn a_request_that_passes_has_two_spans_and_keeps_its_bytes() {
     assert_eq!(hex(&server.parent_span_id), "01".repeat(8));
     assert_eq!(client.parent_span_id, server.span_id);
     for span in [&server, &client] {
-        let mut told = attributes(&span.attributes);
-        assert_eq!(told.remove("mcp.session.id").map(|id| id.len()), Some(16));
-        let told: Vec<(&str, &str)> = told.iter().map(|(name, value)| (&**name, &**value)).collect();
-        let want = [
+        let more = [
             ("gen_ai.operation.name", "execute_tool"),
             ("gen_ai.tool.name", "get-weather"),
-            ("jsonrpc.request.id", "t-x"),
-            ("mcp.method.name", "tools/call"),
-            ("mcp.protocol.version", "2024-11-05"),
-            ("mcpl.producer", "main"),
-            ("network.transport", "tcp"),
+            ("jsonrpc.request.id", "theirs"),
         ];
-        assert_eq!(told, want);
+        has_exactly(span, "tools/call", &more);
+        assert_eq!(attributes(&span.attributes)["jsonrpc.request.id"], "t-x");
+        assert!(events(span).is_empty());
         assert_eq!(status(span), StatusCode::Unset as i32);
         assert!(span.end_time_unix_nano >= span.start_time_unix_nano && links(span).is_empty());
     }
@@ -134,10 +99,11 @@ async fn a_failed_request_and_a_notification_have_theirs() {
     let server = collector.span("in", |span| is(span, SpanKind::Server, "_OTHER", 0xa2)).await;
     let client = collector.span("out", |span| is(span, SpanKind::Client, "_OTHER", 0xa2)).await;
     for span in [&server, &client] {
-        let told = attributes(&span.attributes);
-        let want =
-            [("error.type", "-32601"), ("rpc.response.status_code", "-32601"), ("jsonrpc.request.id", "7")];
-        assert!(want.iter().all(|(name, value)| told[*name] == *value), "{told:?}");
+        let code = "-32601";
+        let more =
+            [("error.type", code), ("rpc.response.status_code", code), ("jsonrpc.request.id", "theirs")];
+        has_exactly(span, "_OTHER", &more);
+        assert_eq!(attributes(&span.attributes)["jsonrpc.request.id"], "7");
         assert_eq!(status(span), StatusCode::Error as i32);
     }
     let line = format!(
@@ -149,8 +115,10 @@ async fn a_failed_request_and_a_notification_have_theirs() {
         collector.span("in", |span| is(span, SpanKind::Server, "notifications/progress", 0xa3)).await;
     let client =
         collector.span("out", |span| is(span, SpanKind::Client, "notifications/progress", 0xa3)).await;
+    assert_eq!(hex(&server.parent_span_id), "03".repeat(8));
     assert_eq!(client.parent_span_id, server.span_id);
-    assert!(!attributes(&server.attributes).contains_key("jsonrpc.request.id"));
+    has_exactly(&server, "notifications/progress", &[]);
+    has_exactly(&client, "notifications/progress", &[]);
 }
 
 #[tokio::test]
@@ -166,9 +134,8 @@ async fn a_forward_has_a_link_to_each_occurrence_that_was_folded_into_it() {
     for nth in 0..3 {
         let server = collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0xb1 + nth)).await;
         assert_eq!(hex(&server.parent_span_id), format!("{:02x}", nth + 1).repeat(8));
-        let told = attributes(&server.attributes);
-        assert_eq!(told["mcpl.coalesce.outcome"], if nth == 0 { "first" } else { "replaced" });
-        assert_eq!(told["mcpl.subject.scope"], "featureSet");
+        has_exactly(&server, "push/event", &taken(if nth == 0 { "first" } else { "replaced" }));
+        assert!(status(&server) == 0 && links(&server).is_empty() && events(&server).is_empty());
         servers.push(hex(&server.span_id));
     }
     session.assemble().await;
@@ -176,11 +143,10 @@ async fn a_forward_has_a_link_to_each_occurrence_that_was_folded_into_it() {
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "push/event", 0xb3)).await;
     assert_eq!(hex(&forward.parent_span_id), servers[2]);
     assert_eq!(links(&forward), servers);
-    let told = attributes(&forward.attributes);
-    assert!(
-        told["mcpl.hold_ms"].parse::<u64>().is_ok()
-            && told["jsonrpc.request.id"].starts_with("mcpl-sidecar/")
-    );
+    let traces: Vec<String> = forward.links.iter().map(|link| hex(&link.trace_id)).collect();
+    assert_eq!(traces, [trace_id(0xb1), trace_id(0xb2), trace_id(0xb3)]);
+    has_exactly(&forward, "push/event", &HANDED);
+    assert!(status(&forward) == 0 && events(&forward).is_empty());
     let params = &given.json()["params"];
     assert_eq!(carried(params), hex(&forward.span_id));
     assert_eq!(params["_meta"]["baggage"], json!("user=alice"));
@@ -200,6 +166,10 @@ async fn a_channel_message_carries_its_context_beside_the_messages() {
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "channels/incoming", 0xb8)).await;
     assert_eq!(forward.parent_span_id, server.span_id);
     assert!(links(&forward).is_empty(), "nothing was folded");
+    let scope = ("mcpl.subject.scope", "channel");
+    let more = [("jsonrpc.request.id", "theirs"), ("mcpl.coalesce.outcome", "appended"), scope];
+    has_exactly(&server, "channels/incoming", &more);
+    has_exactly(&forward, "channels/incoming", &[HANDED[0], HANDED[1], scope]);
     let params = &given.json()["params"];
     assert_eq!(carried(params), hex(&forward.span_id));
     assert!(params["messages"][0].get("_meta").is_none());
@@ -234,12 +204,20 @@ async fn what_is_withdrawn_is_followed_by_nothing() {
     let (mut world, collector) = traced(&[]).await;
     let session = world.session().await;
     session.push(with_parent(push("e1", "gone").key("k").initial(), 0xc1, 1)).await;
-    let taken = session.push(with_parent(push("e2", "").key("k").retract(), 0xc2, 2)).await;
-    assert_eq!(outcome(&taken), Some("retracted"));
+    let told = session.push(with_parent(push("e2", "").key("k").retract(), 0xc2, 2)).await;
+    assert_eq!(outcome(&told), Some("retracted"));
     session.assemble().await;
     let server = collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0xc2)).await;
-    assert_eq!(attributes(&server.attributes)["mcpl.coalesce.outcome"], "retracted");
-    collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0xc1)).await;
+    has_exactly(&server, "push/event", &taken("retracted"));
+    assert!(
+        hex(&server.parent_span_id) == "02".repeat(8) && status(&server) == 0 && events(&server).is_empty()
+    );
+    let first = collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0xc1)).await;
+    has_exactly(&first, "push/event", &taken("first"));
+    session.sync().await;
+    session.push(with_parent(push("last", "L"), 0xc3, 3)).await;
+    collector.span("last", |span| is(span, SpanKind::Client, "push/event", 0xc3)).await;
+    collector.kept().spans.retain(|span| hex(&span.trace_id) != trace_id(0xc3));
     assert_eq!(collector.kept().spans.len(), 2);
 }
 
@@ -255,8 +233,11 @@ async fn a_refusal_is_an_event_on_the_span_of_who_was_refused() {
     };
     let server = collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0xd1)).await;
     assert_eq!(events(&server), refused("sidecar", "invalid"));
-    let told = attributes(&server.attributes);
-    assert_eq!((&*told["mcpl.refusal"], &*told["error.type"]), ("invalid", "-32602"));
+    let id = ("jsonrpc.request.id", "theirs");
+    let code = [("error.type", "-32602"), ("rpc.response.status_code", "-32602")];
+    let scope = ("mcpl.subject.scope", "featureSet");
+    has_exactly(&server, "push/event", &[id, code[0], code[1], ("mcpl.refusal", "invalid"), scope]);
+    assert_eq!(status(&server), StatusCode::Error as i32);
 
     session.host.script.then(Reply::Refuse("unknown"));
     session.push(with_parent(push("y", "Y"), 0xd2, 2)).await;
@@ -264,8 +245,11 @@ async fn a_refusal_is_an_event_on_the_span_of_who_was_refused() {
     let client = collector.span("out", |span| is(span, SpanKind::Client, "push/event", 0xd2)).await;
     assert_eq!(client.parent_span_id, server.span_id);
     assert_eq!(events(&server), refused("host", "not_permitted"));
+    assert!(events(&client).is_empty(), "who is told is who asked");
+    let error = ("error.type", "not_permitted");
+    has_exactly(&server, "push/event", &[id, error, ("mcpl.refusal", "not_permitted"), scope]);
+    has_exactly(&client, "push/event", &[id, error, scope]);
     for span in [&server, &client] {
-        assert_eq!(attributes(&span.attributes)["error.type"], "not_permitted");
         assert_eq!(status(span), StatusCode::Error as i32);
     }
     only_named(&collector);
@@ -285,7 +269,12 @@ async fn a_retry_is_an_event_and_the_next_forward_a_span_of_its_own() {
     let names: Vec<String> = events(&first).into_iter().map(|(name, _)| name).collect();
     assert_eq!(names, ["mcpl.refused", "mcpl.retry"]);
     assert!(attributes(&first.events[1].attributes)["mcpl.wait_ms"].parse::<u64>().unwrap() >= 40);
-    assert_eq!(attributes(&first.attributes)["mcpl.refusal"], "unavailable");
+    let why = [("error.type", "unavailable"), ("mcpl.refusal", "unavailable")];
+    has_exactly(&first, "push/event", &[&HANDED[..], &why].concat());
+    has_exactly(&second, "push/event", &HANDED);
+    let source = attributes(&first.events[0].attributes);
+    assert_eq!((&*source["mcpl.refusal"], &*source["mcpl.refusal.source"]), ("unavailable", "host"));
+    assert!(events(&second).is_empty() && links(&first).is_empty() && links(&second).is_empty());
     assert_eq!(first.parent_span_id, second.parent_span_id);
     assert_ne!(first.span_id, second.span_id);
     let sent: Vec<String> = session
@@ -314,12 +303,15 @@ async fn a_render_has_a_span_with_links_to_its_notices() {
     }
     let render = collector.span("render", |span| is(span, SpanKind::Client, "push/render", 0xf2)).await;
     assert_eq!((links(&render), hex(&render.parent_span_id)), (servers.clone(), servers[1].clone()));
+    has_exactly(&render, "push/render", &[HANDED[0]]);
+    assert_eq!(status(&render), StatusCode::Unset as i32);
     let asked = session.producer.since(0);
     let asked =
         asked.iter().find(|said| said.method().as_deref() == Some("push/render")).expect("it was asked");
     assert_eq!(carried(&asked.json()["params"]), hex(&render.span_id));
     let forward = collector.span("forward", |span| is(span, SpanKind::Client, "push/event", 0xf2)).await;
-    assert_eq!(links(&forward), servers);
+    assert_eq!((links(&forward), hex(&forward.parent_span_id)), (servers.clone(), servers[1].clone()));
+    has_exactly(&forward, "push/event", &HANDED);
     assert_eq!(carried(&given.json()["params"]), hex(&forward.span_id));
     only_named(&collector);
 }
@@ -337,6 +329,7 @@ async fn what_is_handed_over_after_a_restart_follows_what_its_text_carries() {
     let given = session.host.is_given("E").await;
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "push/event", 0x91)).await;
     assert_eq!(hex(&forward.parent_span_id), "07".repeat(8), "the producer's own span");
+    has_exactly(&forward, "push/event", &HANDED);
     assert_eq!(carried(&given.json()["params"]), hex(&forward.span_id));
 }
 

@@ -63,7 +63,7 @@ impl Reason {
     /// Why a TLS handshake failed.
     pub(in crate::transport) fn tls(error: &io::Error) -> Self {
         match error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
-            Some(inner) => Self::Tls(distrust(inner)),
+            Some(inner) => Self::Tls(distrust(inner, &CONNECT_TLS)),
             None if error.kind() == io::ErrorKind::UnexpectedEof => Self::Tls(
                 "the connection was closed during the handshake; does it speak TLS there?".to_owned(),
             ),
@@ -88,32 +88,50 @@ impl Reason {
     }
 }
 
+/// What of ours a peer's TLS has to do with.
+pub(crate) struct Settings {
+    /// What names the CAs that are trusted.
+    pub(crate) ca: &'static str,
+    /// What to do where the certificate is for another name.
+    pub(crate) name: &'static str,
+    /// What names our own certificate.
+    pub(crate) identity: &'static str,
+}
+
+const CONNECT_TLS: Settings = Settings {
+    ca: "connect_tls.ca_file",
+    name: "name the one it has in connect_tls.server_name",
+    identity: "connect_tls.cert_file",
+};
+
 /// Why there is no trust, and what can be done about it.
-fn distrust(error: &TlsError) -> String {
+pub(crate) fn distrust(error: &TlsError, settings: &Settings) -> String {
     use CertificateError as Wrong;
-    let why = match error {
+    let Settings { ca, name, identity } = settings;
+    match error {
         TlsError::InvalidCertificate(Wrong::UnknownIssuer) => {
-            "its certificate is signed by no CA that is trusted here (unknown issuer); name its CA in connect_tls.ca_file"
+            format!(
+                "its certificate is signed by no CA that is trusted here (unknown issuer); name its CA in {ca}"
+            )
         }
         // As when a CA was made anew under its old name.
-        TlsError::InvalidCertificate(Wrong::BadSignature) => {
-            "its certificate is not signed by the CA that is trusted here, though that has the same name (bad signature); name its CA in connect_tls.ca_file"
-        }
+        TlsError::InvalidCertificate(Wrong::BadSignature) => format!(
+            "its certificate is not signed by the CA that is trusted here, though that has the same name (bad signature); name its CA in {ca}"
+        ),
         TlsError::InvalidCertificate(Wrong::Expired | Wrong::ExpiredContext { .. }) => {
-            "its certificate has expired"
+            "its certificate has expired".to_owned()
         }
         TlsError::InvalidCertificate(Wrong::NotValidYet | Wrong::NotValidYetContext { .. }) => {
-            "its certificate is not valid yet; check the clocks"
+            "its certificate is not valid yet; check the clocks".to_owned()
         }
         TlsError::InvalidCertificate(Wrong::NotValidForName | Wrong::NotValidForNameContext { .. }) => {
-            "its certificate is for another name (wrong name); name the one it has in connect_tls.server_name"
+            format!("its certificate is for another name (wrong name); {name}")
         }
         TlsError::AlertReceived(AlertDescription::CertificateRequired) => {
-            "it asks for a client certificate; see connect_tls.cert_file"
+            format!("it asks for a client certificate; see {identity}")
         }
-        TlsError::AlertReceived(alert) => return format!("it refused us: {alert:?}"),
-        TlsError::InvalidMessage(_) => "what came is no TLS",
-        other => return other.to_string(),
-    };
-    why.to_owned()
+        TlsError::AlertReceived(alert) => format!("it refused us: {alert:?}"),
+        TlsError::InvalidMessage(_) => "what came is no TLS".to_owned(),
+        other => other.to_string(),
+    }
 }

@@ -1,0 +1,94 @@
+//! How the way to a collector stands: what does not arrive is said once, and when it does again, once more
+//! (contract 10.1).
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use opentelemetry_sdk::error::{OTelSdkError, OTelSdkResult};
+use opentelemetry_sdk::metrics::Temporality;
+use opentelemetry_sdk::metrics::data::ResourceMetrics;
+use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
+
+/// How it stands for one signal.
+#[derive(Debug)]
+pub(super) struct Episode {
+    /// What is exported, in words.
+    signal: &'static str,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Something did not arrive, and that was said.
+    is_told: bool,
+    /// What those who carry it know of why, since the last export began.
+    why: Option<String>,
+}
+
+impl Episode {
+    pub(super) fn new(signal: &'static str) -> Self {
+        Self { signal, state: Mutex::default() }
+    }
+
+    /// Something is wrong, which whoever exports will not say as well. What is noted first is the cause of the rest.
+    pub(super) fn note(&self, why: String) {
+        self.state().why.get_or_insert(why);
+    }
+
+    /// An export begins: what happened while nothing was exported is no reason of it.
+    pub(super) fn begins(&self) {
+        self.state().why = None;
+    }
+
+    /// An export ended like this.
+    pub(super) fn ended(&self, how: &OTelSdkResult) {
+        let mut state = self.state();
+        let why = state.why.take();
+        let signal = self.signal;
+        match how {
+            Ok(()) if state.is_told => tracing::info!("the collector takes {signal} again"),
+            Err(OTelSdkError::AlreadyShutdown) => return,
+            Err(error) if !state.is_told => {
+                let why = why.unwrap_or_else(|| error.to_string());
+                tracing::warn!(
+                    why,
+                    "the collector does not take {signal}: they are dropped until it does, and messages go on without"
+                );
+            }
+            Ok(()) | Err(_) => {}
+        }
+        state.is_told = how.is_err();
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// An exporter of metrics that says how its exports end.
+#[derive(Debug)]
+pub(super) struct Watched<E> {
+    pub(super) inner: E,
+    pub(super) episode: Arc<Episode>,
+}
+
+impl<E: PushMetricExporter> PushMetricExporter for Watched<E> {
+    async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
+        self.episode.begins();
+        let done = self.inner.export(metrics).await;
+        self.episode.ended(&done);
+        done
+    }
+
+    fn force_flush(&self) -> OTelSdkResult {
+        self.inner.force_flush()
+    }
+
+    fn shutdown_with_timeout(&self, timeout: Duration) -> OTelSdkResult {
+        self.inner.shutdown_with_timeout(timeout)
+    }
+
+    fn temporality(&self) -> Temporality {
+        self.inner.temporality()
+    }
+}
