@@ -8,7 +8,7 @@
 //! | [`spans`], [`sampler`], [`context`], [`threads`] | spans: whether they are kept, what carries them, what they stand for |
 //! | [`destination`] | where it is exported to |
 //! | `meters`, `queue`, `export` | the instruments, and the way out |
-//! | `connector`, `http`, `episode` | the way to a collector, and how it stands |
+//! | `connector`, `http`, `standing` | the way to a collector, and how it stands |
 //!
 //! The data path only counts, in numbers of its own, and makes spans of what is kept; everything else happens where
 //! somebody collects, or exports.
@@ -17,7 +17,6 @@ pub mod board;
 mod connector;
 pub mod context;
 pub mod destination;
-mod episode;
 mod export;
 mod http;
 mod meters;
@@ -26,6 +25,7 @@ pub mod queue;
 pub mod sampler;
 pub mod seat;
 pub mod spans;
+mod standing;
 pub mod threads;
 
 use std::sync::Arc;

@@ -17,7 +17,7 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tower_service::Service;
 
 use super::destination::{Destination, Protocol};
-use super::episode::Episode;
+use super::standing::Standing;
 use crate::transport::dial::{Settings, distrust};
 
 /// What to set where there is no trust.
@@ -32,35 +32,35 @@ const SETTINGS: Settings = Settings {
 pub(super) struct Connector {
     tls: Option<ClientStore>,
     protocol: Protocol,
-    episode: Arc<Episode>,
+    standing: Arc<Standing>,
 }
 
 /// What both ways of HTTP read and write.
 type Stream = TokioIo<Heard>;
 
 impl Connector {
-    /// One for this destination; what it finds wrong, `episode` is told. Reads the files.
+    /// One for this destination; what it finds wrong, `standing` is told. Reads the files.
     ///
     /// # Errors
     /// The first fault of its files.
-    pub(super) fn new(to: &Destination, episode: Arc<Episode>) -> Result<Self, String> {
+    pub(super) fn new(to: &Destination, standing: Arc<Standing>) -> Result<Self, String> {
         let tls = to.tls.clone().map(ClientStore::open).transpose().map_err(|fault| fault.to_string())?;
         if let Some(store) = &tls {
             for warning in store.warnings() {
                 tracing::warn!("{warning}");
             }
         }
-        Ok(Self { tls, protocol: to.protocol, episode })
+        Ok(Self { tls, protocol: to.protocol, standing })
     }
 
     /// Connects to the host of an address.
     ///
     /// # Errors
-    /// What the network or TLS says; the episode knows it in words.
+    /// What the network or TLS says; the standing knows it in words.
     pub(super) async fn connect(&self, uri: &Uri) -> io::Result<Stream> {
         let connected = self.attempt(uri).await;
         if let Err(error) = &connected {
-            self.episode.note(reason(error));
+            self.standing.note(reason(error));
         }
         connected
     }
@@ -84,7 +84,7 @@ impl Connector {
                 Box::new(TlsConnector::from(Arc::new(config)).connect(name, stream).await?)
             }
         };
-        Ok(TokioIo::new(Heard { stream, episode: Arc::clone(&self.episode), closed: None }))
+        Ok(TokioIo::new(Heard { stream, standing: Arc::clone(&self.standing), closed: None }))
     }
 }
 
@@ -127,7 +127,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Both for S {}
 /// us.
 pub(super) struct Heard {
     stream: Box<dyn Both>,
-    episode: Arc<Episode>,
+    standing: Arc<Standing>,
     /// A write failed with this, and it is not known yet why.
     closed: Option<io::Error>,
 }
@@ -158,7 +158,7 @@ impl Heard {
                 }
             }
         }
-        self.episode.note(why.unwrap_or_else(|| reason(&error)));
+        self.standing.note(why.unwrap_or_else(|| reason(&error)));
         Poll::Ready(Err(error))
     }
 }
@@ -171,7 +171,7 @@ impl AsyncRead for Heard {
     ) -> Poll<io::Result<()>> {
         let read = ready!(Pin::new(&mut self.stream).poll_read(cx, buffer));
         if let Err(error) = &read {
-            self.episode.note(reason(error));
+            self.standing.note(reason(error));
         }
         Poll::Ready(read)
     }

@@ -21,10 +21,10 @@ use tonic::transport::{Channel, Endpoint};
 use super::board::Board;
 use super::connector::Connector;
 use super::destination::{Destination, Protocol};
-use super::episode::{Episode, Watched};
 use super::http::Post;
 use super::queue::{Counted, Told, WAITING};
 use super::spans::Decided;
+use super::standing::{Standing, Watched};
 use crate::config::Env;
 
 /// The runtime that speaks to collectors; it ends when this is dropped.
@@ -58,8 +58,8 @@ impl Courier {
         env: Env<'_>,
     ) -> Result<SdkTracerProvider, String> {
         let failed = |why: String| format!("spans cannot be exported: {why}");
-        let episode = Arc::new(Episode::new("spans"));
-        let exporter = match self.way(to, &episode).map_err(failed)? {
+        let standing = Arc::new(Standing::new("spans"));
+        let exporter = match self.way(to, &standing).map_err(failed)? {
             Way::Http(post) => common(SpanExporter::builder().with_http().with_http_client(post), to).build(),
             Way::Grpc(channel) => {
                 common(SpanExporter::builder().with_tonic().with_channel(channel), to).build()
@@ -69,7 +69,7 @@ impl Courier {
         let most = env("OTEL_BSP_MAX_QUEUE_SIZE").and_then(|said| said.trim().parse().ok());
         let most = most.filter(|most| *most > 0).unwrap_or(WAITING);
         let waiting = Arc::<AtomicUsize>::default();
-        let told = Told { inner, waiting: Arc::clone(&waiting), board: Arc::clone(board), episode };
+        let told = Told { inner, waiting: Arc::clone(&waiting), board: Arc::clone(board), standing };
         // What is taken out in a batch makes room only once the batch is sent, so that the inner queue is never full.
         let config = BatchConfigBuilder::default().with_max_queue_size(most).build();
         let batches = BatchSpanProcessor::builder(told).with_batch_config(config).build();
@@ -88,8 +88,8 @@ impl Courier {
         to: &Destination,
     ) -> Result<PeriodicReader<Watched<MetricExporter>>, String> {
         let failed = |why: String| format!("metrics cannot be exported: {why}");
-        let episode = Arc::new(Episode::new("metrics"));
-        let exporter = match self.way(to, &episode).map_err(failed)? {
+        let standing = Arc::new(Standing::new("metrics"));
+        let exporter = match self.way(to, &standing).map_err(failed)? {
             Way::Http(post) => {
                 common(MetricExporter::builder().with_http().with_http_client(post), to).build()
             }
@@ -98,14 +98,14 @@ impl Courier {
             }
         };
         let inner = exporter.map_err(|error| failed(error.to_string()))?;
-        Ok(PeriodicReader::builder(Watched { inner, episode }).build())
+        Ok(PeriodicReader::builder(Watched { inner, standing }).build())
     }
 
-    fn way(&self, to: &Destination, episode: &Arc<Episode>) -> Result<Way, String> {
-        let connector = Connector::new(to, Arc::clone(episode))?;
+    fn way(&self, to: &Destination, standing: &Arc<Standing>) -> Result<Way, String> {
+        let connector = Connector::new(to, Arc::clone(standing))?;
         Ok(match to.protocol {
             Protocol::Http => {
-                Way::Http(Post::new(self.handle.clone(), connector, Arc::clone(episode), to.timeout))
+                Way::Http(Post::new(self.handle.clone(), connector, Arc::clone(standing), to.timeout))
             }
             Protocol::Grpc => {
                 let _runtime = self.handle.enter();

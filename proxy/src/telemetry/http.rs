@@ -17,7 +17,7 @@ use tokio::sync::Mutex;
 use tokio::time::timeout;
 
 use super::connector::Connector;
-use super::episode::Episode;
+use super::standing::Standing;
 
 /// As much of an answer as is read, in bytes.
 const ANSWER_BYTES: usize = 64 * 1024;
@@ -34,20 +34,20 @@ pub(super) struct Post {
 #[derive(Debug)]
 struct Road {
     connector: Connector,
-    episode: Arc<Episode>,
+    standing: Arc<Standing>,
     /// The connection that the last batch went over.
     open: Mutex<Option<SendRequest<Full<Bytes>>>>,
 }
 
 impl Post {
-    /// Each batch may take as long as `within`. What goes wrong, `episode` is told.
+    /// Each batch may take as long as `within`. What goes wrong, `standing` is told.
     pub(super) fn new(
         runtime: Handle,
         connector: Connector,
-        episode: Arc<Episode>,
+        standing: Arc<Standing>,
         within: Duration,
     ) -> Self {
-        let road = Arc::new(Road { connector, episode, open: Mutex::default() });
+        let road = Arc::new(Road { connector, standing, open: Mutex::default() });
         Self { runtime, road, within }
     }
 }
@@ -59,13 +59,13 @@ impl HttpClient for Post {
         let sent = self.runtime.spawn(async move {
             let Ok(sent) = timeout(within, road.post(request)).await else {
                 let why = format!("it did not answer within {} ms", within.as_millis());
-                road.episode.note(why.clone());
+                road.standing.note(why.clone());
                 return Err(why.into());
             };
             if let Ok(answer) = &sent
                 && !answer.status().is_success()
             {
-                road.episode.note(format!("it answered HTTP {}", answer.status().as_u16()));
+                road.standing.note(format!("it answered HTTP {}", answer.status().as_u16()));
             }
             sent
         });

@@ -11,8 +11,8 @@ use opentelemetry_sdk::error::OTelSdkResult;
 use opentelemetry_sdk::trace::{BatchSpanProcessor, Span, SpanData, SpanExporter, SpanProcessor};
 
 use super::board::Board;
-use super::episode::Episode;
 use super::names::Signal;
+use super::standing::Standing;
 
 /// Spans that wait at once, unless `OTEL_BSP_MAX_QUEUE_SIZE` says otherwise.
 pub const WAITING: usize = 8_192;
@@ -71,16 +71,16 @@ pub(super) struct Told<E> {
     pub(super) inner: E,
     pub(super) waiting: Arc<AtomicUsize>,
     pub(super) board: Arc<Board>,
-    pub(super) episode: Arc<Episode>,
+    pub(super) standing: Arc<Standing>,
 }
 
 impl<E: SpanExporter> SpanExporter for Told<E> {
     async fn export(&self, batch: Vec<SpanData>) -> OTelSdkResult {
         let count = batch.len();
         self.waiting.fetch_sub(count, Ordering::Relaxed);
-        self.episode.begins();
+        self.standing.begins();
         let done = self.inner.export(batch).await;
-        self.episode.ended(&done);
+        self.standing.ended(&done);
         if done.is_err() {
             self.board.drop_items(Signal::Spans, count as u64);
         }

@@ -11,7 +11,7 @@ use opentelemetry_sdk::metrics::exporter::PushMetricExporter;
 
 /// How it stands for one signal.
 #[derive(Debug)]
-pub(super) struct Episode {
+pub(super) struct Standing {
     /// What is exported, in words.
     signal: &'static str,
     state: Mutex<State>,
@@ -25,7 +25,7 @@ struct State {
     why: Option<String>,
 }
 
-impl Episode {
+impl Standing {
     pub(super) fn new(signal: &'static str) -> Self {
         Self { signal, state: Mutex::default() }
     }
@@ -69,14 +69,14 @@ impl Episode {
 #[derive(Debug)]
 pub(super) struct Watched<E> {
     pub(super) inner: E,
-    pub(super) episode: Arc<Episode>,
+    pub(super) standing: Arc<Standing>,
 }
 
 impl<E: PushMetricExporter> PushMetricExporter for Watched<E> {
     async fn export(&self, metrics: &ResourceMetrics) -> OTelSdkResult {
-        self.episode.begins();
+        self.standing.begins();
         let done = self.inner.export(metrics).await;
-        self.episode.ended(&done);
+        self.standing.ended(&done);
         done
     }
 
