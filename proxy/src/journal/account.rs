@@ -3,6 +3,7 @@
 mod batch;
 mod books;
 mod clock;
+mod content;
 mod past;
 
 use std::borrow::Cow;
@@ -21,6 +22,7 @@ pub use self::batch::Batch;
 pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
 pub use self::clock::Clock;
 pub(crate) use self::clock::rfc3339;
+pub use self::content::{Content, SHOWN_BYTES};
 pub use self::past::Past;
 pub(crate) use self::past::says;
 
@@ -116,6 +118,9 @@ pub struct Account {
     /// What happened to it, oldest first. Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Past>>,
+    /// The lane it came on, while it is in the journal as a whole.
+    #[serde(skip)]
+    pub(super) sent_on: Option<Lane>,
     /// What its notices are known by.
     #[serde(skip)]
     pub(super) batch_row: Option<BatchRow>,
@@ -272,6 +277,7 @@ impl Account {
             notices: None,
             says: None,
             history: None,
+            sent_on: work.as_ref().map(|work| work.lane),
             batch_row,
             number,
             fate: told.fate.clone(),
@@ -287,6 +293,12 @@ impl Account {
             // It was read as JSON once; should that be wrong, its text is better than nothing.
             serde_json::value::to_raw_value(&String::from_utf8_lossy(text)).ok()
         });
+    }
+
+    /// Takes the value of its key out: a producer may put anything there, and it is told to nobody but the owner of
+    /// the journal.
+    pub fn hide_key(&mut self) {
+        self.key = None;
     }
 
     /// What an operator may say of it.

@@ -3,7 +3,7 @@
 import { ask, askForToken } from "/access.js";
 import { $, h } from "/element.js";
 import { belongs, kindOfScope } from "/occurrence.js";
-import { WHY, mono, tag } from "/words.js";
+import { WHY, bytes, mono, tag } from "/words.js";
 
 export function closeFound() {
   $("found").hidden = true;
@@ -39,5 +39,26 @@ function account(it) {
       fact("expires", it.expiresAt && new Date(it.expiresAt).toLocaleString()), fact("waits for", it.waits && (WHY[it.waits] ?? it.waits))),
     h("h3", {}, "What happened to it"),
     h("ol", {}, ...(it.history ?? []).map(({ at, says }) => h("li", {}, h("strong", {}, says), at ? ` · ${new Date(at).toLocaleString()}` : ""))),
+    ...content(it),
   ];
+}
+
+/** What was sent, where the sidecar shows it: text, whatever is in it. */
+function content(it) {
+  if (it.content === undefined && it.contentSays === undefined) {
+    return [h("p", { class: "note" }, "Content is not shown here: ", h("code", {}, "show_content"), " in ", h("code", {}, "[admin]"), " is off.")];
+  }
+  const size = it.contentBytes === undefined ? "" : h("span", { class: "count" }, ` ${bytes(it.contentBytes)}`);
+  return [
+    h("h3", {}, "Content", size),
+    it.content === undefined ? "" : h("pre", { class: "sent", tabindex: "0", role: "region", "aria-label": "Content" }, plain(it.content)),
+    it.contentSays === undefined ? "" : h("p", { class: "note" }, `${it.contentSays[0].toUpperCase()}${it.contentSays.slice(1)}.`),
+  ];
+}
+
+/** The texts of blocks of text; of anything else its JSON. */
+function plain(content) {
+  const shown = (part) => (part?.type === "text" && typeof part.text === "string" ? part.text : JSON.stringify(part, null, 2));
+  if (typeof content === "string") return content;
+  return Array.isArray(content) ? content.map(shown).join("\n") : JSON.stringify(content, null, 2);
 }
