@@ -1,13 +1,15 @@
 // Sums and rates: of all, of each producer, of refusals by kind; and what its sessions did.
 
 import { $, h, show } from "/element.js";
-import { lately, open, producers, view } from "/known.js";
+import { RATES_MS, lately, open, producers, view } from "/known.js";
 import { bytes, clock, count, unknown } from "/words.js";
+
+const BAR_MS = 2000;
 
 export function drawFigures() {
   const all = [...producers.values()].map(({ status }) => status);
   const sum = (name) => all.reduce((sum, status) => sum + (status[name] ?? 0), 0);
-  const rate = (name) => [...producers.values()].reduce((sum, { rates }) => sum + lately(rates, name), 0);
+  const rate = (name) => [...producers.values()].reduce((sum, { steps }) => sum + lately(steps, name), 0);
   const counts = (name) => all.reduce((sum, status) => sum + (status.counts?.[name] ?? 0), 0);
   const per = (name) => `${rate(name).toFixed(rate(name) < 10 ? 1 : 0)}/s`;
   const figures = [
@@ -32,9 +34,10 @@ export function drawProducers() {
   const all = [...producers.entries()].sort(([a], [b]) => (a < b ? -1 : 1));
   $("producers-empty").hidden = all.length > 0;
   $("producers-empty").textContent = view.caughtUp ? "No producer is served." : unknown;
-  show($("producers"), all.map(([name, { status, rates }]) => ({
+  show($("producers"), all.map(([name, { status, steps }]) => ({
     key: name,
-    mark: JSON.stringify([status, rates.length]),
+    // What is drawn of the rates moves on while nothing comes.
+    mark: JSON.stringify([status, steps.length, steps.length > 0 && Math.floor(Date.now() / BAR_MS)]),
     make: () => {
       const pair = (dt, dd) => h("div", {}, h("dt", {}, dt), h("dd", {}, dd));
       const state = !status.served ? ["not served", "gone"] : status.session ? ["connected", "good"] : status.session === false ? ["no host", "warn"] : ["does not answer", "bad"];
@@ -45,18 +48,24 @@ export function drawProducers() {
         status.held === undefined ? "" : h("dl", { class: "pairs" },
           pair("held", count(status.held)), pair("on their way", count(status.out)), pair("subjects", count(status.subjects)),
           pair("accepted", count(status.counts?.accepted)), pair("delivered", count(status.counts?.delivered)), pair("displaced", count(status.counts?.folded))),
-        spark(name, rates));
+        spark(name, steps));
     },
   })));
 }
 
-function spark(name, rates) {
-  if (rates.length < 2) return "";
-  const most = Math.max(1, ...rates.map((rate) => rate.accepted));
-  const now = lately(rates, "accepted");
-  const points = rates.map((rate, at) => `${((at / (rates.length - 1)) * 120).toFixed(1)} ${(24 - (22 * rate.accepted) / most).toFixed(1)}`);
+/** What was accepted in the last two minutes, a bar for some seconds each. */
+function spark(name, steps) {
+  if (!steps.length) return "";
+  const bars = new Array(RATES_MS / BAR_MS).fill(0);
+  for (const step of steps) {
+    const at = bars.length - 1 - Math.floor((Date.now() - step.at) / BAR_MS);
+    if (at >= 0) bars[at] += step.accepted / (BAR_MS / 1000);
+  }
+  const most = Math.max(...bars);
+  const now = lately(steps, "accepted");
+  const points = bars.map((bar, at) => `${at * 2} ${(25 - (23 * bar) / Math.max(1, most)).toFixed(1)}H${at * 2 + 2}`);
   const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
-  for (const [key, value] of Object.entries({ class: "spark", viewBox: "0 0 120 26", preserveAspectRatio: "none", role: "img", "aria-label": `${name}: ${now.toFixed(1)} accepted a second now, ${most.toFixed(0)} at the most` })) svg.setAttribute(key, value);
+  for (const [key, value] of Object.entries({ class: "spark", viewBox: `0 0 ${2 * bars.length} 26`, preserveAspectRatio: "none", role: "img", "aria-label": `${name}, the last two minutes: ${now.toFixed(1)} accepted a second now, ${most.toFixed(0)} at the most` })) svg.setAttribute(key, value);
   const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
   path.setAttribute("d", `M${points.join("L")}`);
   svg.append(path);

@@ -16,11 +16,14 @@ const WORDS = {
 export function drawNeeds() {
   const all = open().filter(({ data }) => data.state === "manual-reconciliation" || data.state === "dead-letter");
   all.sort((a, b) => (a.data.state < b.data.state ? 1 : a.data.state > b.data.state ? -1 : number(a.data) - number(b.data)));
-  const shown = all.filter(({ data }) => fits(data)).slice(0, ROWS);
+  const shown = all.filter(({ data }) => fits(data));
   $("needs-count").textContent = all.length ? `${count(all.length)} to settle` : "";
-  $("needs-empty").hidden = all.length > 0;
-  $("needs-empty").textContent = view.caughtUp ? "Nothing is in doubt, and there are no dead letters." : unknown;
-  show($("needs-list"), shown.map(({ data }) => ({
+  $("needs-empty").hidden = shown.length > 0;
+  $("needs-empty").textContent = all.length
+    ? "Nothing that waits for you fits what you look for."
+    : view.caughtUp ? "Nothing is in doubt, and there are no dead letters." : unknown;
+  $("needs-more").textContent = shown.length > ROWS ? `and ${count(shown.length - ROWS)} more` : "";
+  show($("needs-list"), shown.slice(0, ROWS).map(({ data }) => ({
     key: data.id,
     mark: `${data.revision}`,
     make: () => h("li", {},

@@ -5,7 +5,7 @@ import { alarm, calm, link } from "/alarms.js";
 import { $ } from "/element.js";
 import { drawDiary, drawFigures, drawProducers, drawRefusals } from "/figures.js";
 import { closeFound, lookUp } from "/found.js";
-import { ROWS, displacedOf, known, learn, rows, status, tell, view } from "/known.js";
+import { ROWS, displace, displacedOf, known, learn, rows, status, tell, view } from "/known.js";
 import { drawHeld, drawLine } from "/lists.js";
 import { drawNeeds } from "/needs.js";
 import { DISPLACED, isDropped, subjectOf } from "/occurrence.js";
@@ -17,8 +17,8 @@ const SPOKEN_EVERY_MS = 5000;
 const on = {
   link,
   fault: ({ error, hint, stream }) => alarm("fault", `${error}.`, hint, Boolean(stream)),
-  notice({ type, data, ts }) {
-    if (type === "producer.status") status(data, ts);
+  notice({ type, data }) {
+    if (type === "producer.status") status(data);
     if (type === "producer.diary") {
       const lines = data.text.split("\n").filter(Boolean);
       view.diary.push(...lines.map((line) => ({ who: data.producer, line })));
@@ -51,8 +51,7 @@ const on = {
     tell(data, ts, type === "occurrence.resolved" && !isDropped(data) ? "settled by an operator" : undefined);
     if (repeated) return;
     if (DISPLACED.has(data.state)) {
-      const subject = subjectOf({ ...before, ...data });
-      displacedOf.set(subject, (displacedOf.get(subject) ?? 0) + 1);
+      displace(subjectOf({ ...before, ...data }));
     }
     view.said[data.state] = (view.said[data.state] ?? 0) + 1;
   },
