@@ -94,7 +94,7 @@ def doubt(story):
     browser.run("window.twist = [/\"expect\":\\d+/, '\"expect\":77']")
     tab_to(story, "The host has it: doubt-0")
     browser.keys(ENTER)
-    story.has("#needs-said", "doubt-0", "changed since it was looked at", "look at it again")
+    story.has("#needs-said", "doubt-0 changed since you saw it at revision", f"it is at {before['revision']} now", "Nothing was done")
     assert browser.run("return document.getElementById('needs-said').className") == "note bad"
     assert account(world, "doubt-0") == before, "nothing is changed by a word about another revision"
     assert browser.count("#needs-list > li") == 3
@@ -106,6 +106,7 @@ def doubt(story):
     tab_to(story, "The host has it: doubt-0")
     browser.keys(ENTER)
     story.has("#needs-said", "doubt-0 is delivered")
+    assert browser.run("return document.getElementById('needs-said').className") == "note"
     story.until("it is not there to be settled", lambda: browser.count("#needs-list > li") == 2)
     story.has("#line", "doubt-0 the host has it (settled by an operator)")
     assert account(world, "doubt-0")["delivery"] == "adapter-submitted"
@@ -401,6 +402,72 @@ def away(story):
         line.close()
 
 
+def another_run(story):
+    """The sidecar is killed and started while the page is away: what ended meanwhile is not held any more."""
+    world, browser = story.world, story.browser
+    world.start()
+    line = Line(world.admin)
+    try:
+        enter(story, line.port)
+        world.session()
+        for name in ("stays", "goes"):
+            world.producer.push(f"{name}-0", name, initial=True)
+            world.producer.push(f"{name}-1", name)
+        story.has("#line", "goes-0 displaced by goes-1")
+        before = browser.run("return [...document.querySelectorAll('#line li')].map(li => li.dataset.key)")
+        line.cut()
+        story.has("#link-text", "not connected")
+        world.stop()
+        line.to = world.admin
+        world.start()
+        world.session()
+        world.flush(2)
+        story.until("both are delivered", lambda: all(account(world, f"{name}-1")["state"] == "delivered" for name in ("stays", "goes")))
+        world.producer.push("stays-2", "stays", initial=True)
+        line.mend()
+        story.has("#link-text", "live")
+        story.has("#held-count", "1 of 1 subject")
+        story.has("#held tbody", "stays-2")
+        story.has("#line", "goes-1 the host has it (ended while this page was not connected)", "stays-1 the host has it")
+        after = browser.run("return [...document.querySelectorAll('#line li')].map(li => li.dataset.key)")
+        assert len(set(after)) == len(after), f"a row is there twice: {after}"
+        assert set(before) <= set(after), f"rows are gone: {set(before) - set(after)}"
+        displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
+        assert displaced == "–", f"nothing displaced by this run is counted: {displaced}"
+        story.passed("what ended while the page was away, in another run, is told as ended")
+    finally:
+        line.close()
+
+
+def paused(story):
+    """The time line stands still while it is read, and what happened meanwhile is there after."""
+    world, browser = story.world, story.browser
+    world.start()
+    enter(story)
+    world.session()
+    world.producer.push("still-0", "still", initial=True)
+    story.has("#line", "still-0")
+    tab_to(story, "Pause")
+    browser.keys(ENTER)
+    world.producer.push("still-1", "still")
+    story.has("#held tbody", "still-1")
+    assert "still-1" not in browser.text("#line"), "it is paused"
+    assert browser.run("return document.getElementById('pause').getAttribute('aria-pressed')") == "true"
+    browser.keys(ENTER)
+    story.has("#line", "still-0 displaced by still-1")
+    look_up(story, "never-was")
+    story.has("#found", "No such event is known")
+    story.has("#held-empty", "Nothing that is held fits what you look for")
+    story.has("#line-empty", "Nothing that happened fits what you look for")
+    story.check_axe("nothing is found")
+    story.shot("nothing")
+    tab_to(story, "Close")
+    browser.keys(ENTER)
+    story.until("it is closed", lambda: browser.run("return document.getElementById('found').hidden"))
+    look_away(story)
+    story.passed("the time line is paused with the keyboard, and goes on")
+
+
 # In the page: the rules of the cursor, each on its own.
 CURSOR = """
 const told = arguments[arguments.length - 1];
@@ -459,4 +526,4 @@ def cursor(story):
     story.passed("repeats are skipped, gaps rejected, the cursor is advanced after applying, a snapshot mends")
 
 
-STEPS = [doubt, refused, content, several, many, away, cursor]
+STEPS = [doubt, refused, content, several, many, away, another_run, paused, cursor]

@@ -11,7 +11,7 @@ export function drawFigures() {
   const sum = (name) => all.reduce((sum, status) => sum + (status[name] ?? 0), 0);
   const rate = (name) => [...producers.values()].reduce((sum, { steps }) => sum + lately(steps, name), 0);
   const counts = (name) => all.reduce((sum, status) => sum + (status.counts?.[name] ?? 0), 0);
-  const per = (name) => `${rate(name).toFixed(rate(name) < 10 ? 1 : 0)}/s`;
+  const per = (name) => `${rate(name).toFixed(rate(name) > 0 && rate(name) < 10 ? 1 : 0)}/s`;
   const figures = [
     ["Held now", count(sum("held")), bytes(sum("heldBytes"))],
     ["Accepted", count(counts("accepted")), per("accepted")],

@@ -3,7 +3,7 @@
 import { ask, askForToken } from "/access.js";
 import { $, h } from "/element.js";
 import { belongs, kindOfScope } from "/occurrence.js";
-import { WHY, bytes, mono, tag } from "/words.js";
+import { bytes, mono, tag } from "/words.js";
 
 export function closeFound() {
   $("found").hidden = true;
@@ -36,7 +36,7 @@ function account(it) {
     h("dl", { class: "facts" },
       fact("delivery", it.delivery), fact("decision", it.decision.state + reason), fact("outcome", it.outcome), fact("revision", String(it.revision)),
       fact("id", it.id), fact(kindOfScope(it) || "belongs to", belongs(it)), fact("lane", it.lane), fact("accepted", it.admitted && new Date(it.admitted).toLocaleString()),
-      fact("expires", it.expiresAt && new Date(it.expiresAt).toLocaleString()), fact("waits for", it.waits && (WHY[it.waits] ?? it.waits))),
+      fact("expires", it.expiresAt && new Date(it.expiresAt).toLocaleString())),
     h("h3", {}, "What happened to it"),
     h("ol", {}, ...(it.history ?? []).map(({ at, says }) => h("li", {}, h("strong", {}, says), at ? ` · ${new Date(at).toLocaleString()}` : ""))),
     ...content(it),

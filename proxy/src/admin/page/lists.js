@@ -30,13 +30,14 @@ export function drawHeld() {
       // A subject keeps its row: what took the place of another is seen in it.
       key: data.state === "held" ? subjectOf(data) : data.id,
       mark: [data.id, data.revision, why(data), displaced, since(data.admitted), data.attempts].join("|"),
-      make: () => h("tr", { class: fresh ? "fresh" : "" },
-        h("td", {}, mono(data.eventId), h("span", { class: "sub" }, data.id, data.notices > 1 ? ` · ${data.notices} notices` : "")),
-        h("td", {}, h("span", { class: "id" }, belongs(data)), h("span", { class: "sub" }, kindOfScope(data))),
-        h("td", {}, data.state === "held" ? "" : tag(data.state), h("span", { class: "why" }, why(data)),
+      // Said by name: narrow, it is not laid out as a table.
+      make: () => h("tr", { role: "row", class: fresh ? "fresh" : "" },
+        h("td", { role: "cell" }, mono(data.eventId), h("span", { class: "sub" }, data.id, data.notices > 1 ? ` · ${data.notices} notices` : "")),
+        h("td", { role: "cell", class: "of" }, h("span", { class: "id" }, belongs(data)), h("span", { class: "sub" }, kindOfScope(data))),
+        h("td", { role: "cell", class: "because" }, data.state === "held" ? "" : tag(data.state), h("span", { class: "why" }, why(data)),
           data.attempts ? h("span", { class: "sub" }, `${data.attempts} tries${data.notBefore ? `, next ${clock(data.notBefore)}` : ""}`) : ""),
-        h("td", { class: "num" }, displaced ? count(displaced) : "–"),
-        h("td", { class: "num" }, since(data.admitted))),
+        h("td", { role: "cell", class: "num", "data-is": "displaced" }, displaced ? count(displaced) : "–"),
+        h("td", { role: "cell", class: "num", "data-is": "held for" }, since(data.admitted))),
     };
   }));
 }

@@ -63,5 +63,8 @@ async function settle(button, data, word, text) {
     // The row goes with the stream; whoever uses the keyboard goes on from the heading.
     if (button.isConnected && document.activeElement === document.body) $("held-scroll").focus();
   } else if (answer?.status === 401) askForToken();
+  else if (answer?.status === 412) {
+    note.textContent = `${data.eventId} changed since you saw it at revision ${data.revision}: it is at ${told.revision} now. Nothing was done. Look at it again, then decide.`;
+  }
   else note.textContent = `${data.eventId}: ${told.error ?? "it was not done"}. ${told.hint ?? ""}`;
 }
