@@ -365,6 +365,8 @@ class Story:
         world.producer.push("gone-1", "d", initial=True)
         world.producer.push("gone-2", "d", retract=True)
         self.has("#line", "gone-1 displaced: withdrawn by")
+        struck = browser.run("return [...document.querySelectorAll('#line del')].map(it => it.innerText)")
+        assert struck == ["gone-2", "gone-1", "doc-1"], f"what was displaced is struck through, withdrawn or not: {struck}"
         for number in range(6):
             world.producer.push(f"more-{number}", f"e{number % 4}", initial=True)
         self.has("#held-count", "4")
@@ -387,7 +389,7 @@ class Story:
         for _ in range(40):
             browser.keys(TAB)
             seen.append(browser.focus())
-            visible = browser.run("const e = document.activeElement; return e === document.body || getComputedStyle(e).outlineStyle !== 'none'")
+            visible = browser.run("const e = document.activeElement, style = getComputedStyle(e); return e === document.body || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2)")
             assert visible, f"the focus cannot be seen: {seen[-1]}"
             if seen[-1].startswith("Drop it"):
                 break

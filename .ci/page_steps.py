@@ -130,21 +130,30 @@ def doubt(story):
     story.has("#line", "doubt-1 the host has it")
     story.passed("what is in doubt is settled both ways: one is delivered, the other goes anew")
 
-    world.host.refuse = [{"code": -32602, "message": "never"}]
+    # Refused twice: at another revision each time.
+    world.host.refuse = [{"code": -32602, "message": "never"}] * 2
     world.producer.push("again", "again", initial=True)
     world.flush(1)
-    story.has("#needs-list", "again", "the host said invalid")
-    tab_to(story, "Send it again: again")
-    browser.keys(ENTER)
-    story.has("#needs-said", "again is")  # held, or with the host already
-    while True:
-        message = world.host.hear()
-        world.host.answer(message)
-        if message.get("method") == "push/event":
-            break
+    revisions = []
+    for _ in range(2):
+        story.has("#needs-list", "again", "the host said invalid")
+        revisions.append(account(world, "again")["revision"])
+        browser.run("window.said = []")
+        story.has("#needs-list", f"revision {revisions[-1]}")
+        tab_to(story, "Send it again: again")
+        browser.keys(ENTER)
+        story.has("#needs-said", "again is")  # held, or with the host already
+        while True:
+            message = world.host.hear()
+            world.host.answer(message)
+            if message.get("method") == "push/event":
+                break
+        assert json.loads(browser.run("return window.said")[0][1]) == {"word": "again", "expect": revisions[-1]}
+        story.until("it is not a dead letter at that revision", lambda: account(world, "again")["revision"] > revisions[-1] + 1)
+    assert revisions[0] < revisions[1], revisions
     story.has("#line", "again the host has it")
     assert account(world, "again")["state"] == "delivered"
-    story.passed("a dead letter is sent again, and goes")
+    story.passed("a dead letter is sent again, at the revision that is seen, until it goes")
 
 
 def refused(story):
@@ -155,10 +164,12 @@ def refused(story):
     world.session()
     answer = world.producer.ask("push/event", {"featureSet": "doc", "eventId": "odd", "timestamp": "t", "payload": {"content": "x"}, "coalesce": {"key": 7}})
     assert "error" in answer, answer
+    # What there was before the page knew of it is no rate.
+    story.has("#producers", "connected")
     for number in range(5):
         world.producer.push(f"rate-{number}", f"rate-{number}", initial=True)
-    rate = "return [...document.querySelectorAll('#figures .figure')].find(e => e.innerText.includes('Accepted')).innerText"
-    story.until("the rate is shown", lambda: float(browser.run(rate).split("/s")[0].split()[-1]) > 0)
+    rate = "return parseFloat([...document.querySelectorAll('#figures .figure')].find(e => e.innerText.includes('Accepted'))?.querySelector('small')?.innerText) || 0"
+    story.until("the rate is shown", lambda: browser.run(rate) > 0)
     world.producer.push("rate-5", "rate-5", initial=True)
     story.until("the rate of each producer is drawn, and said", lambda: "accepted a second now" in (browser.run("return document.querySelector('#producers .spark')?.getAttribute('aria-label')") or ""))
     story.until("the kind is counted", lambda: browser.run("return [...document.querySelectorAll('#refusals tbody tr')].map(r => [...r.cells].map(c => c.innerText))") == [["invalid", "1", "–"]])
@@ -402,6 +413,51 @@ def away(story):
         line.close()
 
 
+# Loses batches of the stream, as many as it is told to.
+LOSSY = """
+const Real = window.WebSocket;
+window.lose = 0;
+window.WebSocket = class extends Real {
+  set onmessage(heard) {
+    super.onmessage = (event) => {
+      if (window.lose > 0 && JSON.parse(event.data)['event.batch']?.events.length) { window.lose -= 1; return; }
+      heard(event);
+    };
+  }
+};
+"""
+
+
+def gap(story):
+    """A batch is lost between the sidecar and the page: that is noticed, and mended."""
+    world, browser = story.world, story.browser
+    world.start()
+    cdp = browser.on("/goog/cdp/execute")
+    script = browser.call("POST", cdp, {"cmd": "Page.addScriptToEvaluateOnNewDocument", "params": {"source": LOSSY}})
+    try:
+        enter(story)
+        world.session()
+        world.producer.push("lost-0", "lost", initial=True)
+        story.has("#line", "lost-0")
+        for number in range(1, 4):
+            browser.run("window.lose = 1")
+            world.producer.push(f"lost-{number}", "lost")
+            story.until("a batch was lost", lambda: browser.run("return window.lose") == 0)
+            world.producer.push(f"lost-{number}-then", "lost")
+            story.has("#held tbody", f"lost-{number}-then")
+        count = 7
+        expected = {f"docs/{n}@1" for n in range(1, count + 1)} | {f"docs/{n}@2" for n in range(1, count)}
+        keys = "return [...document.querySelectorAll('#line li')].map(li => li.dataset.key)"
+        story.until("every change has a row", lambda: set(browser.run(keys)) == expected)
+        assert len(browser.run(keys)) == len(expected), "a row is there twice"
+        assert browser.count("#held tbody tr") == 1, "only the newest is held"
+        displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
+        assert displaced == str(count - 1), f"{count - 1} were displaced, the page says {displaced}"
+        story.passed("a batch that was lost is noticed, and what was in it is there once")
+    finally:
+        browser.call("POST", cdp, {"cmd": "Page.removeScriptToEvaluateOnNewDocument", "params": {"identifier": script["identifier"]}})
+
+
 def another_run(story):
     """The sidecar is killed and started while the page is away: what ended meanwhile is not held any more."""
     world, browser = story.world, story.browser
@@ -526,4 +582,4 @@ def cursor(story):
     story.passed("repeats are skipped, gaps rejected, the cursor is advanced after applying, a snapshot mends")
 
 
-STEPS = [doubt, refused, content, several, many, away, another_run, paused, cursor]
+STEPS = [doubt, refused, content, several, many, away, gap, another_run, paused, cursor]
