@@ -24,7 +24,7 @@ pub use self::clock::Clock;
 pub(crate) use self::clock::rfc3339;
 pub use self::content::{Content, SHOWN_BYTES};
 pub use self::past::Past;
-pub(crate) use self::past::says;
+pub(crate) use self::past::{says, says_of_withdrawal};
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -118,6 +118,9 @@ pub struct Account {
     /// What happened to it, oldest first. Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Past>>,
+    /// What its sender was told of coalescing.
+    #[serde(skip)]
+    pub(super) told: Option<Outcome>,
     /// The lane it came on, while it is in the journal as a whole.
     #[serde(skip)]
     pub(super) sent_on: Option<Lane>,
@@ -277,6 +280,7 @@ impl Account {
             notices: None,
             says: None,
             history: None,
+            told: told.outcome,
             sent_on: work.as_ref().map(|work| work.lane),
             batch_row,
             number,

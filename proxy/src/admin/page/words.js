@@ -69,6 +69,8 @@ export function sentence(data) {
     case "replaced":
       return by ? ["displaced by ", mono(by.eventId ?? named(by.id))] : ["displaced by a newer one"];
     case "withdrawn":
+      if (!by && data.coalesce?.outcome === "retracted") return data.coalesce.priorEventId ? ["withdrew ", mono(data.coalesce.priorEventId)] : ["withdrew what was unread"];
+      if (!by && data.coalesce?.outcome === "consumed") return ["is a withdrawal, with nothing to take back"];
       return by ? ["displaced: withdrawn by ", mono(by.eventId ?? named(by.id))] : ["withdrawn by its sender"];
     case "dead-letter":
       return [`refused: ${data.refusal?.refusal ?? "for good"}`];
