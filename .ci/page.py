@@ -366,7 +366,8 @@ class Story:
         world.producer.push("gone-2", "d", retract=True)
         self.has("#line", "gone-1 displaced: withdrawn by")
         struck = browser.run("return [...document.querySelectorAll('#line del')].map(it => it.innerText)")
-        assert struck == ["gone-2", "gone-1", "doc-1"], f"what was displaced is struck through, withdrawn or not: {struck}"
+        self.has("#line", "gone-2 withdrew gone-1")
+        assert struck == ["gone-1", "doc-1"], f"what was displaced is struck through, withdrawn or not: {struck}"
         for number in range(6):
             world.producer.push(f"more-{number}", f"e{number % 4}", initial=True)
         self.has("#held-count", "4")
@@ -414,6 +415,12 @@ class Story:
         self.has("#found", "doc-1", "failed", "stale (stale-objective)", "not-observed", "revision", "What happened to it", "accepted", "took its place")
         assert "doc-1" in browser.focus(), browser.focus()
         self.shot("found")
+        browser.keys(ESCAPE)
+        browser.run("const i = document.getElementById('event-id'); i.value = ''; i.dispatchEvent(new Event('input'))")
+        browser.write("more-5")
+        browser.keys(ENTER)
+        self.has("#found", "more-5", "durably-received", "Content is not shown here")
+        assert "SECRET" not in browser.run("return document.documentElement.outerHTML"), "no content and no key, unless opted in"
         browser.keys(ESCAPE)
         browser.run("const i = document.getElementById('event-id'); i.value = ''; i.dispatchEvent(new Event('input'))")
         browser.write("never-was")

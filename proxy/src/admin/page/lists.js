@@ -2,7 +2,7 @@
 
 import { $, h, show } from "/element.js";
 import { ROWS, displacedOf, named, open, order, rows, view } from "/known.js";
-import { DISPLACED, belongs, isDropped, kindOfScope, number, subjectOf } from "/occurrence.js";
+import { belongs, isDisplaced, isDropped, isWithdrawal, kindOfScope, number, subjectOf } from "/occurrence.js";
 import { clock, count, mono, sentence, since, tag, unknown, why } from "/words.js";
 
 export const fits = (data) =>
@@ -54,14 +54,14 @@ export function drawLine() {
     : view.caughtUp ? "Nothing has happened yet that is remembered." : unknown;
   $("line").parentElement.classList.toggle("bare", shown.length === 0);
   show($("line"), shown.map(([key, { data, ts, remark }]) => {
-    const displaced = DISPLACED.has(data.state);
+    const displaced = isDisplaced(data);
     const by = data.replacedBy ?? data.withdrawnBy;
     return {
       key,
       mark: [data.state, remark, by && named(by.id), data.waits].join("|"),
       make: () => h("li", { class: displaced ? "is-displaced" : "" },
         h("time", ts ? { datetime: ts } : {}, ts ? clock(ts) : "meanwhile"),
-        tag(isDropped(data) ? "dropped" : data.state),
+        tag(isDropped(data) ? "dropped" : isWithdrawal(data) ? "withdrawal" : data.state),
         h("p", { class: displaced ? "says displaced" : "says" },
           displaced ? h("del", { class: "was" }, mono(data.eventId)) : mono(data.eventId), " ", ...sentence(data),
           remark ? ` (${remark})` : "")),

@@ -8,7 +8,7 @@ import { closeFound, lookUp } from "/found.js";
 import { ROWS, displace, displacedOf, known, learn, rows, status, tell, view } from "/known.js";
 import { drawHeld, drawLine } from "/lists.js";
 import { drawNeeds } from "/needs.js";
-import { DISPLACED, isDropped, subjectOf } from "/occurrence.js";
+import { isDisplaced, isDropped, subjectOf } from "/occurrence.js";
 import { Cursor, Reader } from "/stream.js";
 import { TAGS } from "/words.js";
 
@@ -50,7 +50,7 @@ const on = {
     }
     tell(data, ts, type === "occurrence.resolved" && !isDropped(data) ? "settled by an operator" : undefined);
     if (repeated) return;
-    if (DISPLACED.has(data.state)) {
+    if (isDisplaced(data)) {
       displace(subjectOf({ ...before, ...data }));
     }
     view.said[data.state] = (view.said[data.state] ?? 0) + 1;

@@ -2,7 +2,7 @@
 
 import { h } from "/element.js";
 import { named, producers } from "/known.js";
-import { isDropped } from "/occurrence.js";
+import { isDropped, isWithdrawal } from "/occurrence.js";
 
 export const unknown = "Not known yet: this page is not connected.";
 
@@ -26,6 +26,7 @@ export const TAGS = {
   withdrawn: ["withdrawn", "gone"],
   empty: ["nothing to tell", "gone"],
   lapsed: ["lapsed", "gone"],
+  withdrawal: ["withdrawal", "gone"],
   dropped: ["dropped", "gone"],
   expired: ["expired", "warn"],
   "dead-letter": ["refused for good", "bad"],
@@ -69,8 +70,10 @@ export function sentence(data) {
     case "replaced":
       return by ? ["displaced by ", mono(by.eventId ?? named(by.id))] : ["displaced by a newer one"];
     case "withdrawn":
-      if (!by && data.coalesce?.outcome === "retracted") return data.coalesce.priorEventId ? ["withdrew ", mono(data.coalesce.priorEventId)] : ["withdrew what was unread"];
-      if (!by && data.coalesce?.outcome === "consumed") return ["is a withdrawal, with nothing to take back"];
+      if (isWithdrawal(data)) {
+        const prior = data.coalesce.priorEventId;
+        return prior ? ["withdrew ", mono(prior)] : ["had nothing to take back"];
+      }
       return by ? ["displaced: withdrawn by ", mono(by.eventId ?? named(by.id))] : ["withdrawn by its sender"];
     case "dead-letter":
       return [`refused: ${data.refusal?.refusal ?? "for good"}`];

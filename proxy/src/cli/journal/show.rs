@@ -171,9 +171,12 @@ fn advice(account: &Account, at: &Where) -> String {
 
 /// The arguments that say whose journal it is, as they were given.
 fn whose(account: &Account, at: &Where) -> String {
-    let quoted = |text: &str| match text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) {
-        true => text.to_owned(),
-        false => format!("'{}'", plain(text).replace('\'', r"'\''")),
+    let quoted = |text: &str| {
+        if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) {
+            text.to_owned()
+        } else {
+            format!("'{}'", plain(text).replace('\'', r"'\''"))
+        }
     };
     let mut whose = String::new();
     if let Some(config) = &at.config {
