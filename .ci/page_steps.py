@@ -395,6 +395,8 @@ def away(story):
         story.until("every change has a row", lambda: set(browser.run(keys)) == expected)
         found = browser.run(keys)
         assert len(found) == len(expected), f"a row is there twice: {found}"
+        diary = browser.run("return [...document.querySelectorAll('#diary li')].map(li => li.innerText)")
+        assert len(diary) == 1, f"a session is told once: {diary}"
         displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
         assert displaced == str(number - 1), f"{number - 1} were displaced, the page says {displaced}"
         assert browser.count("#line del") == number - 1, "each that was displaced is struck through"

@@ -20,8 +20,11 @@ const on = {
   notice({ type, data }) {
     if (type === "producer.status") status(data);
     if (type === "producer.diary") {
-      const lines = data.text.split("\n").filter(Boolean);
-      view.diary.push(...lines.map((line) => ({ who: data.producer, line })));
+      // What is remembered is told again after the line was cut. Each line begins with its time.
+      for (const line of data.text.split("\n").filter(Boolean)) {
+        if (view.diary.some((one) => one.line === line && one.who === data.producer)) continue;
+        view.diary.push({ who: data.producer, line });
+      }
       view.diary = view.diary.slice(-ROWS);
     }
     draw();
