@@ -452,7 +452,8 @@ def gap(story):
         keys = "return [...document.querySelectorAll('#line li')].map(li => li.dataset.key)"
         story.until("every change has a row", lambda: set(browser.run(keys)) == expected)
         assert len(browser.run(keys)) == len(expected), "a row is there twice"
-        assert browser.count("#held tbody tr") == 1, "only the newest is held"
+        held = browser.text("#held tbody")
+        assert browser.count("#held tbody tr") == 1, f"only the newest is held: {held!r}"
         displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
         assert displaced == str(count - 1), f"{count - 1} were displaced, the page says {displaced}"
         story.passed("a batch that was lost is noticed, and what was in it is there once")

@@ -17,7 +17,12 @@ export const h = (name, attributes = {}, ...children) => {
 
 /** Shows a list that is made of keyed parts: what is there stays, so that focus and selection do. */
 export function show(parent, parts) {
-  const there = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const there = new Map();
+  for (const child of [...parent.children]) {
+    // A key that is there twice would stay for ever.
+    if (there.has(child.dataset.key)) child.remove();
+    else there.set(child.dataset.key, child);
+  }
   let at = parent.firstElementChild;
   for (const { key, mark, make } of parts) {
     let child = there.get(key);

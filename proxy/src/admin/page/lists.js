@@ -14,6 +14,7 @@ export function drawHeld() {
   all.sort((a, b) => Date.parse(a.data.admitted ?? 0) - Date.parse(b.data.admitted ?? 0) || number(a.data) - number(b.data));
   const shown = all.filter(({ data }) => fits(data));
   const subjects = new Set(all.map(({ data }) => subjectOf(data)));
+  const occupants = new Map(all.filter(({ data }) => data.state === "held").map(({ data }) => [subjectOf(data), data.id]));
   $("held-count").textContent = all.length ? `${count(all.length)} of ${count(subjects.size)} ${subjects.size === 1 ? "subject" : "subjects"}` : "";
   $("held-empty").hidden = shown.length > 0;
   $("held-empty").textContent = all.length
@@ -27,8 +28,8 @@ export function drawHeld() {
     const fresh = entry.fresh;
     entry.fresh = false;
     return {
-      // A subject keeps its row: what took the place of another is seen in it.
-      key: data.state === "held" ? subjectOf(data) : data.id,
+      // A subject keeps its row: what took the place of another is seen in it. For a moment both may be known.
+      key: occupants.get(subjectOf(data)) === data.id ? subjectOf(data) : data.id,
       mark: [data.id, data.revision, why(data), displaced, since(data.admitted), data.attempts].join("|"),
       // Said by name: narrow, it is not laid out as a table.
       make: () => h("tr", { role: "row", class: fresh ? "fresh" : "" },

@@ -70,7 +70,7 @@ async function lookAfter(data) {
   const answer = data.eventId ? await ask(path).catch(() => null) : null;
   const account = answer?.ok ? await answer.json() : null;
   const now = account?.id === data.id ? { ...data, ...account, open: Boolean(account.waits), waits: account.waits } : { ...data, open: false, waits: undefined };
-  if (learn(now, null, false)) tell(now, null, "ended while this page was not connected");
+  if (learn(now, null, false) && !now.open) tell(now, null, "ended while this page was not connected");
   draw();
 }
 
