@@ -4,7 +4,8 @@
     python3 .ci/page.py --bin target/release/mcpl-sidecar [--shots DIR] [--axe axe.min.js]
 
 A producer and a host are played here; the page is driven over WebDriver. It fails with the first promise that does
-not hold. `--shots` keeps screenshots, light and dark. Without `--axe` the accessibility check is left out.
+not hold. `--shots` keeps screenshots, light and dark, wide and narrow. Without `--axe` the accessibility checks are left
+out. The first story is here; the others, each in a world of its own, are in `page_steps.py`.
 """
 
 import argparse
@@ -17,21 +18,20 @@ import sys
 import urllib.error
 import urllib.request
 
+import page_steps
 from world import PATIENCE, TOKEN, World, free_port, until
 
 
 class Browser:
     """Chromium over WebDriver."""
 
-    def __init__(self, dark=False):
+    def __init__(self):
         self.port = free_port()
         self.driver = subprocess.Popen(["chromedriver", f"--port={self.port}", "--silent"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.session = None
         until("chromedriver listens", self.is_ready)
         # `--disable-dev-shm-usage`: containers have little there; `--no-sandbox`: nor namespaces of their own.
         flags = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1360,1200", "--hide-scrollbars"]
-        if dark:
-            flags.append("--blink-settings=preferredColorScheme=0")
         options = {"args": flags}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         answer = self.call("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
@@ -81,15 +81,27 @@ class Browser:
         """What has the focus, as people would name it."""
         return self.run("const e = document.activeElement; return e === document.body ? '' : (e.getAttribute('aria-label') ?? e.innerText ?? '') || e.id")
 
-    def shot(self, path):
-        size = self.run("return [document.documentElement.scrollWidth, document.documentElement.scrollHeight]")
-        self.call("POST", self.on("/window/rect"), {"width": 1360, "height": min(2600, size[1] + 140)})
+    def scheme(self, name):
+        """What the page is told that people like: light or dark."""
+        features = [{"name": "prefers-color-scheme", "value": name}]
+        self.call("POST", self.on("/goog/cdp/execute"), {"cmd": "Emulation.setEmulatedMedia", "params": {"features": features}})
+
+    def wide(self, width, height=1200):
+        # Below 500 px a window is not made, but what it shows is.
+        params = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        self.call("POST", self.on("/goog/cdp/execute"), {"cmd": "Emulation.setDeviceMetricsOverride", "params": params})
+
+    def shot(self, path, width=1360):
+        self.wide(width)
+        height = self.run("return document.documentElement.scrollHeight")
+        self.wide(width, max(800, min(2600, height)))
         pathlib.Path(path).write_bytes(base64.b64decode(self.call("GET", self.on("/screenshot"))))
+        self.wide(1360)
 
     def complaints(self):
         """What the console says of errors but for connections that were refused, which restarts bring with them."""
         log = self.call("POST", self.on("/se/log"), {"type": "browser"})
-        meant = ("ERR_CONNECTION", "401", "404", "409", "412", "WebSocket connection to")
+        meant = ("ERR_CONNECTION", "ERR_SOCKET_NOT_CONNECTED", "ERR_EMPTY_RESPONSE", "401", "404", "409", "412", "WebSocket connection to")
         return [entry["message"] for entry in log if entry["level"] == "SEVERE" and not any(word in entry["message"] for word in meant)]
 
     def close(self):
@@ -103,6 +115,9 @@ ENTER, TAB, ESCAPE = "\ue007", "\ue004", "\ue00c"
 
 
 class Story:
+    token, patience = TOKEN, PATIENCE
+    until, free_port = staticmethod(until), staticmethod(free_port)
+
     def __init__(self, world, browser, shots, axe):
         self.world, self.browser, self.shots, self.axe = world, browser, shots, axe
         self.done = 0
@@ -112,8 +127,16 @@ class Story:
         print(f"ok  {what}", flush=True)
 
     def shot(self, name):
-        if self.shots:
-            self.browser.shot(pathlib.Path(self.shots) / f"{name}.png")
+        """Pictures to look at; that nothing is wider than a telephone is checked with or without them."""
+        self.browser.wide(390, 800)
+        sizes = self.browser.run("return [document.documentElement.scrollWidth, innerWidth]")
+        assert sizes[0] <= sizes[1] == 390, f"{name} is wider than a telephone: {sizes}"
+        self.browser.wide(1360)
+        for scheme in ("light", "dark") if self.shots else ():
+            self.browser.scheme(scheme)
+            for width in (390, 1360):
+                self.browser.shot(pathlib.Path(self.shots) / f"{name}-{scheme}-{width}.png", width)
+        self.browser.scheme("light")
 
     def has(self, selector, *words):
         def look():
@@ -128,12 +151,16 @@ class Story:
         if not self.axe:
             return
         self.browser.run(pathlib.Path(self.axe).read_text() + "; window.axe = axe")
-        found = self.browser.run_async(
-            "const told = arguments[arguments.length - 1]; axe.run(document).then(r => told(r.violations.map(v => "
-            "({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html + ' ' + n.failureSummary)}))), e => told([{id: String(e), impact: 'critical'}]))")
-        bad = [it for it in found if it["impact"] in ("serious", "critical")]
-        assert not bad, json.dumps(bad, indent=1)
-        self.passed(f"axe has no serious finding: {name} ({len(found)} lesser)")
+        for scheme in ("light", "dark"):
+            self.browser.scheme(scheme)
+            found = self.browser.run_async(
+                "const told = arguments[arguments.length - 1]; axe.run(document).then(r => told(r.violations.map(v => "
+                "({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html + ' ' + n.failureSummary)}))), e => told([{id: String(e), impact: 'critical'}]))")
+            bad = [it for it in found if it["impact"] in ("serious", "critical")]
+            assert not bad, f"{name}, {scheme}: " + json.dumps(bad, indent=1)
+        self.browser.scheme("light")
+        lesser = f" ({', '.join(it['id'] for it in found)})" if found else ""
+        self.passed(f"axe has no serious finding, light or dark: {name}{lesser}")
 
     def tell(self):
         world, browser = self.world, self.browser
@@ -177,6 +204,9 @@ class Story:
         world.producer.push("gone-1", "d", initial=True)
         world.producer.push("gone-2", "d", retract=True)
         self.has("#line", "gone-1 displaced: withdrawn by")
+        struck = browser.run("return [...document.querySelectorAll('#line del')].map(it => it.innerText)")
+        self.has("#line", "gone-2 withdrew gone-1")
+        assert struck == ["gone-1", "doc-1"], f"what was displaced is struck through, withdrawn or not: {struck}"
         for number in range(6):
             world.producer.push(f"more-{number}", f"e{number % 4}", initial=True)
         self.has("#held-count", "4")
@@ -188,7 +218,8 @@ class Story:
         self.keyboard()
         self.search()
         self.restart()
-        assert not browser.complaints(), browser.complaints()
+        complaints = browser.complaints()
+        assert not complaints, complaints
         self.passed("the console has no complaint, of the policy neither")
 
     def keyboard(self):
@@ -198,7 +229,7 @@ class Story:
         for _ in range(40):
             browser.keys(TAB)
             seen.append(browser.focus())
-            visible = browser.run("const e = document.activeElement; return e === document.body || getComputedStyle(e).outlineStyle !== 'none'")
+            visible = browser.run("const e = document.activeElement, style = getComputedStyle(e); return e === document.body || (style.outlineStyle !== 'none' && parseFloat(style.outlineWidth) >= 2)")
             assert visible, f"the focus cannot be seen: {seen[-1]}"
             if seen[-1].startswith("Drop it"):
                 break
@@ -223,6 +254,12 @@ class Story:
         self.has("#found", "doc-1", "failed", "stale (stale-objective)", "not-observed", "revision", "What happened to it", "accepted", "took its place")
         assert "doc-1" in browser.focus(), browser.focus()
         self.shot("found")
+        browser.keys(ESCAPE)
+        browser.run("const i = document.getElementById('event-id'); i.value = ''; i.dispatchEvent(new Event('input'))")
+        browser.write("more-5")
+        browser.keys(ENTER)
+        self.has("#found", "more-5", "durably-received", "Content is not shown here")
+        assert "SECRET" not in browser.run("return document.documentElement.outerHTML"), "no content and no key, unless opted in"
         browser.keys(ESCAPE)
         browser.run("const i = document.getElementById('event-id'); i.value = ''; i.dispatchEvent(new Event('input'))")
         browser.write("never-was")
@@ -259,30 +296,36 @@ def main():
     parser.add_argument("--bin", required=True)
     parser.add_argument("--shots")
     parser.add_argument("--axe")
+    parser.add_argument("--only", nargs="*", help="the names of stories")
     arguments = parser.parse_args()
     binary = str(pathlib.Path(arguments.bin).resolve())
+    if arguments.shots:
+        os.makedirs(arguments.shots, exist_ok=True)
     passed = 0
-    for dark in [False, True] if arguments.shots else [False]:
-        shots = arguments.shots and str(pathlib.Path(arguments.shots) / ("dark" if dark else "light"))
-        if shots:
-            os.makedirs(shots, exist_ok=True)
-        world = World(binary)
-        browser = None
-        try:
-            world.start()
-            browser = Browser(dark)
-            story = Story(world, browser, shots, arguments.axe)
-            story.tell()
-            passed += story.done
-        except BaseException:
-            if browser and browser.session:
+    browser = Browser()
+    try:
+        for step in [Story.tell, *page_steps.STEPS]:
+            if arguments.only and step.__name__ not in arguments.only:
+                continue
+            world = World(binary)
+            try:
+                if step is Story.tell:
+                    world.start()
+                story = Story(world, browser, arguments.shots, arguments.axe)
+                step(story)
+                complaints = browser.complaints()
+                assert not complaints, complaints
+                passed += story.done
+            except BaseException:
                 browser.shot("/tmp/page-failed.png")
-            print((world.folder / "stderr.log").read_text()[-3000:], file=sys.stderr)
-            raise
-        finally:
-            if browser:
-                browser.close()
-            world.close()
+                log = world.folder / "stderr.log"
+                print(f"FAILED in {step.__name__}", log.read_text()[-3000:] if log.exists() else "", file=sys.stderr)
+                raise
+            finally:
+                browser.open("about:blank")
+                world.close()
+    finally:
+        browser.close()
     print(f"{passed} passed, 0 failed")
 
 

@@ -41,6 +41,7 @@ pub use self::connection::{
 };
 pub use self::desk::Desk;
 pub use self::listener::{CONNECTIONS, Terms, serve_tcp, serve_unix};
+pub(crate) use self::path::encode;
 pub use self::router::{LISTED, PATH_BYTES};
 pub use self::socket::{Control, SOCKET};
 pub use self::tls::Tls;

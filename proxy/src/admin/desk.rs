@@ -9,6 +9,7 @@ pub use mcpl_policy::engine::Word;
 
 use crate::config::Shown;
 use crate::exchange::Outcomes;
+use crate::journal::account::Content;
 use crate::stream::Hub;
 
 /// Where the admin routes get what they tell, and where they leave what they are asked to do.
@@ -31,7 +32,7 @@ pub trait Desk: 'static {
         &self,
         event_id: String,
         producer: Option<String>,
-    ) -> impl Future<Output = Result<Value, Trouble>>;
+    ) -> impl Future<Output = Result<AccountView, Trouble>>;
     /// The accounts of what is held, deferred, in doubt or dead.
     fn work(&self, portion: Portion) -> impl Future<Output = Result<Listed, Trouble>>;
     /// The event stream, where there is one.
@@ -46,6 +47,23 @@ pub trait Desk: 'static {
     fn flush(&self, producer: String) -> impl Future<Output = Result<(), Trouble>>;
     /// Takes an operator's word; the account after it. The change is on disk when this is told.
     fn resolve(&self, settlement: Settlement) -> impl Future<Output = Result<Value, Trouble>>;
+}
+
+/// One occurrence as `GET /v1/occurrences/{eventId}` shows it.
+#[derive(Clone, Debug, Serialize)]
+pub struct AccountView {
+    /// The account; without the value of a key.
+    #[serde(flatten)]
+    pub account: Value,
+    /// What was sent; `None`: it is not to be shown.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    pub content: Option<Content>,
+}
+
+impl From<Value> for AccountView {
+    fn from(account: Value) -> Self {
+        Self { account, content: None }
+    }
 }
 
 /// Which accounts of work are asked for.

@@ -1,4 +1,5 @@
-//! The live page: three files in the binary, which ask nobody but this listener.
+//! The live page: files in the binary, which ask nobody but this listener. Its scripts are native modules, without a
+//! build step.
 
 use hyper::header::{self, HeaderName, HeaderValue};
 
@@ -9,37 +10,42 @@ use super::reply::{self, Reply};
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; \
                           img-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'";
 
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+/// What a file is called in the path, what it is, and what is in it.
+type Entry = (&'static str, &'static str, &'static str);
+
+/// The page, its modules as its `index.html` names them, and what it looks like.
+static FILES: [Entry; 15] = [
+    ("", "text/html; charset=utf-8", include_str!("page/index.html")),
+    ("access.js", SCRIPT, include_str!("page/access.js")),
+    ("alarms.js", SCRIPT, include_str!("page/alarms.js")),
+    ("element.js", SCRIPT, include_str!("page/element.js")),
+    ("figures.js", SCRIPT, include_str!("page/figures.js")),
+    ("found.js", SCRIPT, include_str!("page/found.js")),
+    ("known.js", SCRIPT, include_str!("page/known.js")),
+    ("lists.js", SCRIPT, include_str!("page/lists.js")),
+    ("needs.js", SCRIPT, include_str!("page/needs.js")),
+    ("occurrence.js", SCRIPT, include_str!("page/occurrence.js")),
+    ("page.js", SCRIPT, include_str!("page/page.js")),
+    ("stream.js", SCRIPT, include_str!("page/stream.js")),
+    ("words.js", SCRIPT, include_str!("page/words.js")),
+    ("page.css", "text/css; charset=utf-8", include_str!("page/page.css")),
+    ("icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
+];
+
 /// A file of the page.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum File {
-    Page,
-    Script,
-    Client,
-    Style,
-    Icon,
-}
+#[derive(Clone, Copy, Debug)]
+pub(super) struct File(&'static Entry);
 
 impl File {
     /// What is at that path, which has one segment.
     pub(super) fn at(segment: &str) -> Option<Self> {
-        Some(match segment {
-            "" => Self::Page,
-            "page.js" => Self::Script,
-            "stream.js" => Self::Client,
-            "page.css" => Self::Style,
-            "icon.svg" => Self::Icon,
-            _ => return None,
-        })
+        FILES.iter().find(|(name, ..)| *name == segment).map(Self)
     }
 
     pub(super) fn reply(self) -> Reply {
-        let (kind, text) = match self {
-            Self::Page => ("text/html; charset=utf-8", include_str!("page/index.html")),
-            Self::Script => ("text/javascript; charset=utf-8", include_str!("page/page.js")),
-            Self::Client => ("text/javascript; charset=utf-8", include_str!("page/stream.js")),
-            Self::Style => ("text/css; charset=utf-8", include_str!("page/page.css")),
-            Self::Icon => ("image/svg+xml", include_str!("page/icon.svg")),
-        };
+        let (_, kind, text) = *self.0;
         let mut reply = reply::fixed(text);
         let isolated = "cross-origin-opener-policy";
         for (name, value) in [

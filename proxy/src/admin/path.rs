@@ -23,7 +23,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 /// A text as a part of a path or a value of a query.
-pub(super) fn encode(text: &str) -> String {
+pub(crate) fn encode(text: &str) -> String {
     use std::fmt::Write as _;
     text.bytes().fold(String::with_capacity(text.len()), |mut out, byte| {
         if byte.is_ascii_alphanumeric() || b"-._~".contains(&byte) {

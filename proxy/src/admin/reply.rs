@@ -73,11 +73,11 @@ pub(super) fn trouble(trouble: Trouble) -> Reply {
         Trouble::NoOccurrence => error(
             StatusCode::NOT_FOUND,
             "no such occurrence is known",
-            "it was never accepted, or is forgotten: see retry_window_ms",
+            "it was never accepted, or it ended longer ago than receipts are kept: see retry_window_ms",
         ),
         Trouble::Several(producers) => error_with(
             StatusCode::CONFLICT,
-            "several producers have an occurrence of that eventId",
+            &format!("several producers have an occurrence of that eventId: {}", producers.join(", ")),
             "add ?producer=NAME",
             "producers",
             producers.into(),

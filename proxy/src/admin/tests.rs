@@ -7,7 +7,9 @@ use std::rc::Rc;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
 
-use super::desk::{BindingView, Desk, Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble, Word};
+use super::desk::{
+    AccountView, BindingView, Desk, Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble, Word,
+};
 use super::gate::Gate;
 use super::*;
 use crate::token::Token;
@@ -62,14 +64,14 @@ impl Desk for Fake {
         ReloadsView { applied: 3, rejected: 1, last: None }
     }
 
-    async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<Value, Trouble> {
+    async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<AccountView, Trouble> {
         self.note(format!("occurrence {event_id:?} {producer:?}")).await;
         match (event_id.as_str(), producer.as_deref()) {
             (_, Some("nobody")) => Err(Trouble::NoProducer),
             ("never", _) => Err(Trouble::NoOccurrence),
             ("both", None) => Err(Trouble::Several(vec!["chat".to_owned(), "mail".to_owned()])),
             ("broken", _) => Err(Trouble::Journal("row 7 of work is spoilt".to_owned())),
-            _ => Ok(json!({ "id": "chat/1", "eventId": event_id })),
+            _ => Ok(json!({ "id": "chat/1", "eventId": event_id }).into()),
         }
     }
 

@@ -119,6 +119,7 @@ impl Builder<'_, '_> {
         Admin {
             listen,
             token_file: self.path(section.text("token_file"), "admin.token_file"),
+            show_content: section.flag("show_content"),
             tls: section.table("tls").map(|tls| self.listen_tls(tls, "admin.tls")),
         }
     }

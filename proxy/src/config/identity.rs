@@ -15,6 +15,8 @@ pub struct Admin {
     pub listen: Authority,
     /// The file with the bearer token; always there when `listen` is not a loopback address.
     pub token_file: Option<PathBuf>,
+    /// Who asks for an occurrence, there or on the control socket, is shown its content.
+    pub show_content: bool,
     /// TLS there; `None`: plain HTTP.
     pub tls: Option<ListenTls>,
 }

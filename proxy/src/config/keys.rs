@@ -144,6 +144,12 @@ static ADMIN: &[Key] = &[
         Absent,
         "File with the bearer token; required when the address is not loopback.",
     ),
+    key(
+        "show_content",
+        Shape::Flag,
+        Flag(false),
+        "Whether who asks for an occurrence, and the live page, is shown the content of events.",
+    ),
     key("tls", Shape::Table(LISTEN_TLS), Absent, "TLS on the admin listener; absent: plain HTTP."),
 ];
 

@@ -37,6 +37,7 @@ drain_ms = 10000
 [admin]
 listen = "127.0.0.1:9464"
 token_file = "admin.token"
+show_content = false
 [admin.tls]
 cert_file = "tls.crt"
 key_file = "tls.key"
@@ -170,6 +171,9 @@ fn every_key_is_read() {
         (admin.listen.to_string(), admin.token_file),
         ("127.0.0.1:9464".to_owned(), Some(PathBuf::from("/etc/mcpl/admin.token")))
     );
+    assert!(!admin.show_content);
+    let shown = WHOLE.replace("show_content = false", "show_content = true");
+    assert!(read(&shown).unwrap().config.admin.unwrap().show_content);
     assert_eq!(config.telemetry.otlp_endpoint.as_deref(), Some("http://127.0.0.1:4317"));
     let producer = &config.producers[0];
     let Peer::Command(command) = &producer.peer else { panic!("{:?}", producer.peer) };

@@ -3,6 +3,7 @@
 mod batch;
 mod books;
 mod clock;
+mod content;
 mod past;
 
 use std::borrow::Cow;
@@ -21,8 +22,9 @@ pub use self::batch::Batch;
 pub use self::books::{Books, Kept, Portion, TakeAccount, oldest_held};
 pub use self::clock::Clock;
 pub(crate) use self::clock::rfc3339;
+pub use self::content::{Content, SHOWN_BYTES};
 pub use self::past::Past;
-pub(crate) use self::past::says;
+pub(crate) use self::past::{says, says_of_withdrawal};
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -116,6 +118,12 @@ pub struct Account {
     /// What happened to it, oldest first. Only if it was asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Vec<Past>>,
+    /// What its sender was told of coalescing.
+    #[serde(skip)]
+    pub(super) told: Option<Outcome>,
+    /// The lane it came on, while it is in the journal as a whole.
+    #[serde(skip)]
+    pub(super) sent_on: Option<Lane>,
     /// What its notices are known by.
     #[serde(skip)]
     pub(super) batch_row: Option<BatchRow>,
@@ -272,6 +280,8 @@ impl Account {
             notices: None,
             says: None,
             history: None,
+            told: told.outcome,
+            sent_on: work.as_ref().map(|work| work.lane),
             batch_row,
             number,
             fate: told.fate.clone(),
@@ -287,6 +297,12 @@ impl Account {
             // It was read as JSON once; should that be wrong, its text is better than nothing.
             serde_json::value::to_raw_value(&String::from_utf8_lossy(text)).ok()
         });
+    }
+
+    /// Takes the value of its key out: a producer may put anything there, and it is told to nobody but the owner of
+    /// the journal.
+    pub fn hide_key(&mut self) {
+        self.key = None;
     }
 
     /// What an operator may say of it.

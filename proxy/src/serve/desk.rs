@@ -12,13 +12,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use crate::admin::desk::{
-    BindingView, CountsView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView, Settlement,
-    Trouble,
+    AccountView, BindingView, CountsView, Desk, Listed, ObservedView, Portion, ProducerView, ReloadsView,
+    Settlement, Trouble,
 };
 use crate::binding::{Ask, Order, Status};
 use crate::config::Config;
 use crate::exchange::Observed;
-use crate::journal::account::{Account, Books, Past};
 use crate::journal::{Journal, OpenFault};
 use crate::keyring::Keyring;
 use crate::stream::Hub;
@@ -27,10 +26,12 @@ use crate::telemetry::names::Reload;
 
 use self::place::Place;
 use self::reloads::Reloads;
+use self::shelf::{Records, Shelf};
 
 mod certificates;
 mod place;
 mod reloads;
+mod shelf;
 
 /// How long the list of producers waits for those that do not say how they stand.
 const STATUS_WITHIN: Duration = Duration::from_secs(2);
@@ -40,45 +41,6 @@ const READY_WITHIN: Duration = Duration::from_millis(500);
 
 /// A journal that takes nothing.
 const GONE: &str = "gone";
-
-/// What the journal says of occurrences. Reading waits for the disk: it is done on a thread that may.
-pub(super) trait Records: Send + Sync + 'static {
-    /// One of a producer, by its number; `past`: what was seen of it.
-    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault>;
-    /// What is dead or in doubt and known by this `eventId`, of each of these producers.
-    fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault>;
-    /// What waits.
-    fn work(&self, portion: Portion) -> Result<Listed, OpenFault>;
-}
-
-/// The journal of a state directory.
-pub(super) struct Shelf(PathBuf);
-
-impl Records for Shelf {
-    fn one(&self, producer: &str, number: u64, past: Vec<Past>) -> Result<Option<Value>, OpenFault> {
-        let account = Books::open(&self.0)?.account(producer, number)?;
-        Ok(account.map(|mut account| {
-            account.tell();
-            account.recall(past);
-            account.json()
-        }))
-    }
-
-    fn open(&self, producers: &[String], event_id: &str) -> Result<Vec<(String, u64)>, OpenFault> {
-        let books = Books::open(&self.0)?;
-        let look = |name: &String| {
-            let found = books.find_open(name, event_id).transpose()?;
-            Some(found.map(|number| (name.clone(), number)))
-        };
-        producers.iter().filter_map(look).collect()
-    }
-
-    fn work(&self, portion: Portion) -> Result<Listed, OpenFault> {
-        let Portion { producer, after, limit } = portion;
-        let (accounts, more) = Books::open(&self.0)?.live(producer.as_deref(), after, limit)?;
-        Ok(Listed { accounts: accounts.iter().map(Account::json).collect(), more })
-    }
-}
 
 /// Every binding that is served, by name, and the journal they share.
 pub(super) struct FrontDesk<R = Shelf> {
@@ -92,6 +54,8 @@ pub(super) struct FrontDesk<R = Shelf> {
     phase: Cell<Phase>,
     reloads: RefCell<Reloads>,
     hub: OnceCell<Hub>,
+    /// Whether content is shown to who asks for an occurrence.
+    show_content: Cell<bool>,
 }
 
 /// How far the program has come.
@@ -120,6 +84,7 @@ impl<R: Records> FrontDesk<R> {
             phase: Cell::new(Phase::Starting),
             reloads: RefCell::default(),
             hub: OnceCell::new(),
+            show_content: Cell::new(false),
         }
     }
 
@@ -127,6 +92,7 @@ impl<R: Records> FrontDesk<R> {
     pub(super) fn describe(&self, config: &Config) {
         let places = config.producers.iter().map(|producer| (producer.name.clone(), Place::of(producer)));
         *self.places.borrow_mut() = places.collect();
+        self.show_content.set(config.admin.as_ref().is_some_and(|admin| admin.show_content));
         self.certify(config);
     }
 
@@ -209,9 +175,19 @@ impl<R: Records> FrontDesk<R> {
         views
     }
 
-    async fn account(&self, producer: String, number: u64) -> Result<Option<Value>, Trouble> {
+    async fn account(
+        &self,
+        producer: String,
+        number: u64,
+        content: bool,
+    ) -> Result<Option<AccountView>, Trouble> {
         let past = self.hub.get().map(|hub| hub.history(&producer, number)).unwrap_or_default();
-        self.read(move |records| records.one(&producer, number, past)).await
+        self.read(move |records| records.one(&producer, number, past, content)).await
+    }
+
+    /// The account alone, as it is after an operator's word.
+    async fn settled(&self, producer: String, number: u64) -> Option<Value> {
+        Some(self.account(producer, number, false).await.ok()??.account)
     }
 }
 
@@ -268,7 +244,7 @@ impl<R: Records> Desk for FrontDesk<R> {
         self.views(STATUS_WITHIN).await
     }
 
-    async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<Value, Trouble> {
+    async fn occurrence(&self, event_id: String, producer: Option<String>) -> Result<AccountView, Trouble> {
         let (mut found, mut forgotten) = (Vec::new(), Vec::new());
         if let Some(name) = producer {
             match find(&self.seat_of(&name)?, &event_id).await? {
@@ -293,7 +269,10 @@ impl<R: Records> Desk for FrontDesk<R> {
             found.sort();
         }
         match <[_; 1]>::try_from(found) {
-            Ok([(name, number)]) => self.account(name, number).await?.ok_or(Trouble::NoOccurrence),
+            Ok([(name, number)]) => {
+                let content = self.show_content.get();
+                self.account(name, number, content).await?.ok_or(Trouble::NoOccurrence)
+            }
             Err(found) if found.is_empty() => Err(Trouble::NoOccurrence),
             Err(found) => Err(Trouble::Several(found.into_iter().map(|(name, _)| name).collect())),
         }
@@ -335,12 +314,12 @@ impl<R: Records> Desk for FrontDesk<R> {
                 // nothing to show.
                 let id = format!("{producer}/{number}");
                 let rest = json!({ "id": id, "producer": &producer, "state": fate.state() });
-                Ok(self.account(producer, number).await.ok().flatten().unwrap_or(rest))
+                Ok(self.settled(producer, number).await.unwrap_or(rest))
             }
             Err(Unresolved::Unknown) => {
                 // What has ended has a receipt, which says at which revision.
                 let now = match expect {
-                    Some(_) => self.account(producer, number).await.ok().flatten(),
+                    Some(_) => self.settled(producer, number).await,
                     None => None,
                 };
                 let now = now.and_then(|now| u32::try_from(now["revision"].as_u64()?).ok());

@@ -6,7 +6,7 @@ use mcpl_policy::Now;
 use mcpl_policy::engine::{Seen, Waits};
 
 use super::catalogue::Kind;
-use crate::journal::account::{By, Past, rfc3339, says};
+use crate::journal::account::{By, Past, rfc3339, says, says_of_withdrawal};
 
 /// What a step said of an occurrence, of whom and when.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,12 +44,16 @@ impl Observation {
     pub(crate) fn past(&self) -> Past {
         let by = (self.seen.by > 0)
             .then(|| By { id: format!("{}/{}", self.producer, self.seen.by), event_id: None });
-        let says = says(&self.seen.fate, self.seen.waits.map(Waits::as_str), by.as_ref());
-        let is_gone = self.seen.operator && !self.seen.open && self.seen.fate.state() == "dead-letter";
-        let says = match (is_gone, self.seen.operator) {
-            (true, _) => "an operator dropped it".to_owned(),
-            (_, true) => format!("an operator settled it: {says}"),
-            _ if self.seen.revision == 1 && self.seen.open => format!("accepted; {says}"),
+        let says = says_of_withdrawal(&self.seen.fate, self.seen.outcome, by.is_some())
+            .unwrap_or_else(|| says(&self.seen.fate, self.seen.waits.map(Waits::as_str), by.as_ref()));
+        let says = match (self.seen.operator, self.seen.fate.state()) {
+            (true, "delivered") => "an operator said that the host has it".to_owned(),
+            (true, "dropped") => says,
+            (true, "dead-letter") if !self.seen.open => "dropped by an operator".to_owned(),
+            (true, _) if self.seen.open => format!("an operator had it sent again; {says}"),
+            (true, _) => format!("an operator settled it: {says}"),
+            // Whether it was answered is in what came after.
+            _ if self.seen.fate.is_submitted() => "given to the host".to_owned(),
             _ => says,
         };
         Past { at: rfc3339(self.at_ms), revision: Some(self.seen.revision), says }

@@ -20,10 +20,22 @@ fn gate() -> Gate {
     Gate::tcp("127.0.0.1:9464", Some(Token::in_file("/nowhere/token".into())))
 }
 
-const FILES: [(&str, &str); 5] = [
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+const FILES: [(&str, &str); 15] = [
     ("/", "text/html; charset=utf-8"),
-    ("/page.js", "text/javascript; charset=utf-8"),
-    ("/stream.js", "text/javascript; charset=utf-8"),
+    ("/access.js", SCRIPT),
+    ("/alarms.js", SCRIPT),
+    ("/element.js", SCRIPT),
+    ("/figures.js", SCRIPT),
+    ("/found.js", SCRIPT),
+    ("/known.js", SCRIPT),
+    ("/lists.js", SCRIPT),
+    ("/needs.js", SCRIPT),
+    ("/occurrence.js", SCRIPT),
+    ("/page.js", SCRIPT),
+    ("/stream.js", SCRIPT),
+    ("/words.js", SCRIPT),
     ("/page.css", "text/css; charset=utf-8"),
     ("/icon.svg", "image/svg+xml"),
 ];
@@ -64,6 +76,19 @@ async fn the_page_asks_nobody_else_and_runs_nothing_that_is_written_into_it() {
             assert!(!body.contains(word), "{path} has {word}");
         }
         assert!(!body.contains("<script>") && !body.contains("<style"), "{path} has its own files");
+    }
+}
+
+#[tokio::test]
+async fn every_module_that_one_imports_is_served_and_told_in_advance() {
+    let (_, page) = text(gate(), "/", "").await;
+    for (path, kind) in FILES {
+        let (_, body) = text(gate(), path, "").await;
+        for (_, rest) in body.split("\nimport ").skip(1).filter_map(|line| line.split_once(" from \"")) {
+            let (named, _) = rest.split_once('"').unwrap();
+            assert!(FILES.contains(&(named, SCRIPT)), "{path} imports {named}");
+        }
+        assert!(kind != SCRIPT || page.contains(&format!("=\"{path}\"")), "the page names {path}");
     }
 }
 

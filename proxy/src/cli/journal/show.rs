@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use mcpl_policy::engine::Word;
+use mcpl_policy::engine::{Waits, Word};
 use mcpl_policy::fate::Fate;
 
-use super::args::Show;
+use super::args::{Show, Where};
 use super::plain::plain;
-use super::{Place, found, unreadable, unwritten};
+use super::{Place, control, found, unreadable, unwritten};
 use crate::cli::out;
 use crate::journal::account::{Account, Batch, By, Scope};
 
@@ -18,7 +18,7 @@ pub(super) fn show(show: &Show, places: &[Place]) -> Result<(), u8> {
 }
 
 fn text(show: &Show, places: &[Place]) -> Result<String, u8> {
-    let found::Found { accounts, mut account, .. } = found::by_any_name(&show.what, places)?;
+    let found::Found { accounts, mut account, place } = found::by_any_name(&show.what, places)?;
     if show.content {
         let text = accounts.text(&account.producer, account.number).map_err(|fault| unreadable(&fault))?;
         if let Some(text) = text {
@@ -28,17 +28,22 @@ fn text(show: &Show, places: &[Place]) -> Result<String, u8> {
         account.show_notices(&notices);
     }
     account.tell();
+    let seen = control::history(&place.dir, &account);
+    if !seen.is_empty() {
+        account.history = Some(seen);
+    }
     if show.json {
         // Names of ours as keys: it can always be written.
         let text = serde_json::to_string(&account).unwrap_or_default();
         return Ok(text + "\n");
     }
-    Ok(page(&account, show.content))
+    Ok(page(&account, show))
 }
 
 /// The account as a page for people.
-fn page(account: &Account, content: bool) -> String {
-    let mut page = format!("{}: {}\n", plain(&account.id), plain(&account.fate.told()));
+fn page(account: &Account, show: &Show) -> String {
+    let says = account.says.clone().unwrap_or_else(|| account.fate.told());
+    let mut page = format!("{}: {}\n", plain(&account.id), plain(&says));
     for end in [("replaced by", &account.replaced_by), ("withdrawn by", &account.withdrawn_by)] {
         if let (how, Some(by)) = end {
             line(&mut page, how, Some(told(by)));
@@ -58,9 +63,12 @@ fn page(account: &Account, content: bool) -> String {
     if let Some(coalesce) = &account.coalesce {
         let prior =
             coalesce.prior_event_id.as_deref().map_or_else(String::new, |id| format!(", displaced {id}"));
-        line(&mut page, "told", Some(format!("{}{prior}", coalesce.outcome)));
+        line(&mut page, "sender told", Some(format!("{}{prior}", coalesce.outcome)));
     }
-    line(&mut page, "waits for", account.waits.map(ToOwned::to_owned));
+    // Of what is held it is said already.
+    let waits = Waits::ALL.iter().find(|waits| Some(waits.as_str()) == account.waits);
+    let waits = waits.filter(|_| account.fate != Fate::Held).map(|waits| waits.told().to_owned());
+    line(&mut page, "waits", waits);
     line(&mut page, "tries", account.attempts.map(|tries| tries.to_string()));
     line(&mut page, "not before", account.not_before.clone());
     line(&mut page, "expires", account.expires_at.clone());
@@ -76,14 +84,14 @@ fn page(account: &Account, content: bool) -> String {
     line(&mut page, "outcome", Some(account.outcome.to_owned()));
     line(&mut page, "revision", Some(account.revision.to_string()));
     history(&mut page, account);
-    if content {
+    if show.content {
         let event = account.event.as_ref().map_or("not kept any more", |event| event.get());
         line(&mut page, "event", Some(event.to_owned()));
         for notice in account.notices.iter().flatten() {
             line(&mut page, "notice", Some(notice.get().to_owned()));
         }
     }
-    let advice = advice(account);
+    let advice = advice(account, &show.at);
     if !advice.is_empty() {
         page.push('\n');
         page.push_str(&advice);
@@ -91,12 +99,13 @@ fn page(account: &Account, content: bool) -> String {
     page
 }
 
-/// What happened to it, a line each.
+/// What happened to it, a line each: when, at which revision, what.
 fn history(page: &mut String, account: &Account) {
     for (at, past) in account.history.iter().flatten().enumerate() {
-        let when = past.at.as_deref().map_or_else(String::new, |when| format!("{when} "));
+        let when = past.at.as_deref().unwrap_or("");
+        let revision = past.revision.map_or_else(String::new, |revision| format!("rev {revision}"));
         let name = if at == 0 { "history" } else { "" };
-        line(page, name, Some(format!("{when}{}", past.says)));
+        line(page, name, Some(format!("{when:<24} {revision:<6} {}", past.says)));
     }
 }
 
@@ -121,15 +130,23 @@ fn stands_for(Batch { notices, kept }: Batch) -> String {
     }
 }
 
-/// What can be done about it.
-fn advice(account: &Account) -> String {
+/// What can be done about it, as it is to be typed.
+fn advice(account: &Account, at: &Where) -> String {
     let mut advice = String::new();
-    let about = match account.fate {
+    let about = match &account.fate {
         _ if account.open && account.fate.is_submitted() => {
-            "The host has not answered for it. In the next session it goes again where the host drops repeats.\n"
+            "The host has not answered for it. In the next session it goes again where the host drops repeats; else it\n\
+             waits for you then. Nothing need be done now, but what you know can be said:\n"
         }
-        _ if account.open && account.fate.is_in_doubt() => "Look whether the host has it, then say so:\n",
-        Fate::Dead(_) if account.open && account.bytes.is_none() => "Its content is not kept any more.\n",
+        _ if account.open && account.fate.is_in_doubt() => {
+            "Look at the host first: it has this event, or it has not. Then say which:\n"
+        }
+        Fate::Dead(_) if account.open && account.bytes.is_none() => {
+            "Its content is not kept any more, so that it cannot be sent again.\n"
+        }
+        Fate::Dead(_) if account.open => {
+            "It is not sent again by itself. Mend what the host refuses it for, or let it go:\n"
+        }
         _ => "",
     };
     advice.push_str(about);
@@ -140,13 +157,38 @@ fn advice(account: &Account) -> String {
             // For what is in doubt it is the same as --not-submitted.
             Word::Again if account.words().contains(&Word::NotSubmitted) => continue,
             Word::Again => ("--again", "hand it over anew"),
-            Word::Drop => ("--drop", "let it go"),
+            Word::Drop => ("--drop", "let it go: no host is given it"),
         };
-        let slot = account.slot.map_or_else(String::new, |slot| format!(" --slot {slot}"));
         let (id, revision) = (plain(&account.id), account.revision);
-        let _ = writeln!(advice, "  journal resolve {id} {flag} --expect {revision}{slot}   # {what}");
+        let journal = whose(account, at);
+        let _ = writeln!(
+            advice,
+            "  mcpl-sidecar journal resolve {id} {flag} --expect {revision}{journal}   # {what}"
+        );
     }
     advice
+}
+
+/// The arguments that say whose journal it is, as they were given.
+fn whose(account: &Account, at: &Where) -> String {
+    let quoted = |text: &str| {
+        if text.chars().all(|c| c.is_ascii_alphanumeric() || "/._-".contains(c)) {
+            text.to_owned()
+        } else {
+            format!("'{}'", plain(text).replace('\'', r"'\''"))
+        }
+    };
+    let mut whose = String::new();
+    if let Some(config) = &at.config {
+        let _ = write!(whose, " --config {}", quoted(&config.to_string_lossy()));
+    }
+    if let Some(name) = &at.name {
+        let _ = write!(whose, " --name {}", quoted(name));
+    }
+    if let Some(slot) = account.slot {
+        let _ = write!(whose, " --slot {slot}");
+    }
+    whose
 }
 
 #[cfg(test)]

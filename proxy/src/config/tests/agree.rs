@@ -89,7 +89,7 @@ fn every_key_of_the_schema_is_accepted_and_no_other() {
 fn defaults_and_limits_of_the_schema_are_the_readers() {
     let least = LEAST.replace("stdio", "ws://x:1").replace("command = [\"prog\"]", "connect = 'ws://x'");
     let config = read(&format!(
-        "{least}listen_auth.token_env = 'X'\nconnect_auth.token_env = 'X'\n\
+        "[admin]\nlisten = '127.0.0.1:1'\n{least}listen_auth.token_env = 'X'\nconnect_auth.token_env = 'X'\n\
          [[producer.refusals.rule]]\nrefusal = 'x'\n[[producer.subject]]\nkey = 'x'\n"
     ))
     .unwrap();

@@ -203,3 +203,74 @@ fn an_operator_is_asked_about_nothing_but_what_waits_for_one() {
         assert!(settled.words().is_empty(), "a receipt alone is settled");
     }
 }
+
+#[test]
+fn what_became_of_it_is_told_for_what_it_did() {
+    let told = |outcome: Option<Outcome>, prior: Option<&str>, fate: Fate| {
+        let mut row = receipt("e", fate);
+        (row.outcome, row.prior) = (outcome, prior.map(Into::into));
+        let mut account = account(1, Rows { receipt: Some(row), ..Rows::default() });
+        account.tell();
+        (account.says.unwrap(), account.history.unwrap().remove(0).says)
+    };
+    let (says, first) = told(Some(Outcome::Retracted), Some("old"), Fate::Withdrawn);
+    assert_eq!(says, "a withdrawal: it did its work, and the host is given nothing");
+    assert!(first.contains("it withdrew old") && !first.contains("place"), "{first}");
+    let (says, first) = told(Some(Outcome::Consumed), None, Fate::Withdrawn);
+    assert!(
+        says.contains("nothing to take back") && first.contains("nothing to take back"),
+        "{says} {first}"
+    );
+    let (says, first) = told(Some(Outcome::First), None, Fate::Withdrawn);
+    assert_eq!((&*says, &*first), ("withdrawn by its sender", "accepted, the first of its subject"));
+    let (_, first) = told(Some(Outcome::Replaced), Some("old"), Fate::Delivered);
+    assert_eq!(first, "accepted, and took the place of old");
+    let (_, first) = told(None, None, Fate::Delivered);
+    assert_eq!(first, "accepted");
+    let mut firsts: Vec<String> = [
+        Outcome::First,
+        Outcome::Replaced,
+        Outcome::Appended,
+        Outcome::Retracted,
+        Outcome::Noted,
+        Outcome::Consumed,
+    ]
+    .map(|outcome| told(Some(outcome), Some("old"), Fate::Delivered).1)
+    .into();
+    firsts.sort();
+    firsts.dedup();
+    assert_eq!(firsts.len(), 6, "each is told for itself: {firsts:?}");
+}
+
+#[test]
+fn what_was_seen_is_told_after_that_it_was_accepted_and_nothing_twice() {
+    let past = |revision: u32, says: &str| Past {
+        at: Some(format!("t{revision}")),
+        revision: Some(revision),
+        says: says.to_owned(),
+    };
+    let recalled = |seen: Vec<Past>| {
+        let mut account =
+            account(1, Rows { receipt: Some(receipt("e", Fate::Delivered)), ..Rows::default() });
+        account.tell();
+        account.recall(seen);
+        let told = |past: Past| format!("{:?} {}", past.revision, past.says);
+        account.history.unwrap().into_iter().map(told).collect::<Vec<_>>()
+    };
+    let held = "held: nothing asks for it yet; a newer one may still take its place";
+    let accepted = "accepted, the first of its subject";
+    assert_eq!(
+        recalled(vec![past(1, held), past(1, "held: it is due"), past(2, "given to the host")]),
+        [
+            format!("Some(1) {accepted}"),
+            "Some(1) held: it is due".to_owned(),
+            "Some(2) given to the host".to_owned()
+        ]
+    );
+    assert_eq!(
+        recalled(vec![past(2, "given to the host"), past(3, "delivered")]),
+        [format!("None {accepted}"), "Some(2) given to the host".to_owned(), "Some(3) delivered".to_owned()],
+        "what came before it was seen is not lost"
+    );
+    assert_eq!(recalled(Vec::new()), [format!("None {accepted}"), "Some(2) delivered".to_owned()]);
+}

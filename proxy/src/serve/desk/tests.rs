@@ -6,6 +6,7 @@ use tokio::task::LocalSet;
 use super::*;
 use crate::config;
 use crate::exchange::Tally;
+use crate::journal::account::{Content, Past};
 
 /// Every number up to 9 is there.
 struct Fake;
@@ -15,11 +16,21 @@ fn damaged() -> OpenFault {
 }
 
 impl Records for Fake {
-    fn one(&self, producer: &str, number: u64, _: Vec<Past>) -> Result<Option<Value>, OpenFault> {
+    fn one(
+        &self,
+        producer: &str,
+        number: u64,
+        _: Vec<Past>,
+        content: bool,
+    ) -> Result<Option<AccountView>, OpenFault> {
         match number {
             13 => Err(damaged()),
-            4 => Ok(Some(json!({ "revision": 5 }))),
-            1..=9 => Ok(Some(json!({ "id": format!("{producer}/{number}") }))),
+            4 => Ok(Some(json!({ "revision": 5 }).into())),
+            1..=9 => {
+                let account = json!({ "id": format!("{producer}/{number}") });
+                let sent = || Content { content_says: Some("hush".to_owned()), ..Content::default() };
+                Ok(Some(AccountView { account, content: content.then(sent) }))
+            }
             _ => Ok(None),
         }
     }
@@ -91,7 +102,8 @@ async fn scene<T>(scene: impl Future<Output = T>) -> T {
 }
 
 async fn look(desk: &FrontDesk<Fake>, id: &str, producer: Option<&str>) -> Result<Value, Trouble> {
-    desk.occurrence(id.to_owned(), producer.map(ToOwned::to_owned)).await
+    let found = desk.occurrence(id.to_owned(), producer.map(ToOwned::to_owned)).await?;
+    Ok(serde_json::to_value(found).unwrap())
 }
 
 #[tokio::test]
@@ -107,6 +119,34 @@ async fn an_event_id_is_looked_for_with_every_producer_or_the_one_that_is_named(
         assert_eq!(look(&desk, "only", Some("gamma")).await, Err(Trouble::NoProducer));
         assert_eq!(look(&desk, "forgotten", None).await, Err(Trouble::NoOccurrence), "pruned meanwhile");
         assert_eq!(look(&desk, "damaged", None).await, Err(Trouble::Journal(damaged().to_string())));
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn content_is_shown_while_the_configuration_says_so() {
+    scene(async {
+        let desk = desk();
+        let shown = || async { look(&desk, "solo", None).await.unwrap().get("contentSays").is_some() };
+        let settled = || async {
+            let settlement =
+                Settlement { producer: "alpha".to_owned(), number: 6, word: Word::Submitted, expect: None };
+            desk.resolve(settlement).await.unwrap().get("contentSays").is_some()
+        };
+        assert!(!shown().await, "not unless it is asked for");
+        for (admin, says) in [
+            ("[admin]\nlisten = '127.0.0.1:0'\nshow_content = true\n", true),
+            ("[admin]\nlisten = '127.0.0.1:0'\n", false),
+            ("", false),
+        ] {
+            let text =
+                format!("{admin}[[producer]]\nname = 'p'\nlisten = 'stdio'\nconnect = 'tcp://127.0.0.1:1'\n");
+            let env = |_: &str| Some("/nowhere".to_owned());
+            let path = std::path::Path::new("x");
+            desk.describe(&config::parse(config::Purpose::Run, path, &text, &env).unwrap().config);
+            assert_eq!(shown().await, says, "{admin}");
+            assert!(!settled().await, "a settlement is answered without it");
+        }
     })
     .await;
 }

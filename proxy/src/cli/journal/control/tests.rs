@@ -9,7 +9,7 @@ use tempfile::tempdir;
 use tokio::task::LocalSet;
 
 use super::*;
-use crate::admin::desk::{Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble};
+use crate::admin::desk::{AccountView, Listed, Portion, ProducerView, ReloadsView, Settlement, Trouble};
 use crate::admin::{Control, Desk, serve_unix};
 use crate::cli::exit;
 use crate::cli::journal::args::Command;
@@ -34,7 +34,7 @@ impl Desk for Fake {
     async fn producers(&self) -> Vec<ProducerView> {
         Vec::new()
     }
-    async fn occurrence(&self, _: String, _: Option<String>) -> Result<Value, Trouble> {
+    async fn occurrence(&self, _: String, _: Option<String>) -> Result<AccountView, Trouble> {
         pending().await
     }
     async fn work(&self, _: Portion) -> Result<Listed, Trouble> {

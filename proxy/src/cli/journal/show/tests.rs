@@ -126,3 +126,19 @@ fn one_id_of_several_slots_is_asked_for_by_slot() {
     let page = shown("show e1", &[slot(0), slot(1)]).unwrap();
     assert!(page.contains("--expect 1 --slot 1 "), "{page}");
 }
+
+#[test]
+fn what_is_to_be_typed_names_the_journal_it_was_read_from() {
+    let tmp = tempdir().unwrap();
+    filled(tmp.path());
+    for (line, journal) in [
+        ("show dead --config /etc/mcpl/sidecar.toml", " --config /etc/mcpl/sidecar.toml  "),
+        ("show dead --config $HOME/x", " --config '$HOME/x'  "),
+        ("show dead --config it's", r" --config 'it'\''s'  "),
+        ("show dead --name chat", " --name chat  "),
+    ] {
+        let page = shown(line, &place(tmp.path())).unwrap();
+        let typed = "  mcpl-sidecar journal resolve discord/3 --again --expect 1";
+        assert!(page.contains(&format!("{typed}{journal}")), "{line}: {page}");
+    }
+}
