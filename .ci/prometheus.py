@@ -19,7 +19,7 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-from world import PATIENCE, TOKEN, World, free_port, until
+from world import PATIENCE, World, free_port, until
 
 EXAMPLES = pathlib.Path(__file__).resolve().parent.parent / "examples"
 

@@ -1,7 +1,6 @@
 """A host and a producer on PyPI's `websockets`. See ../peers.py, which starts them; peer.js is the same in Node."""
 
 import asyncio
-import base64
 import json
 import os
 import sys
