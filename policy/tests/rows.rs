@@ -36,6 +36,7 @@ fn row(numbers: [u64; 5], digest: u64, times: Option<i64>) -> WorkRow {
         outcome: Some(Outcome::Replaced),
         prior: Some("before".into()),
         event_id: None,
+        thread: None,
     }
 }
 

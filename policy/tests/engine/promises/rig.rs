@@ -265,7 +265,13 @@ impl Rig {
     pub(super) fn event(&mut self, draft: &Draft) -> u64 {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event(), digest: None }));
+        self.feed(Input::Event(Arrival {
+            ticket,
+            answerable: true,
+            event: draft.event(),
+            digest: None,
+            thread: None,
+        }));
         self.tickets
     }
 
@@ -273,7 +279,7 @@ impl Rig {
     pub(super) fn spelled(&mut self, event: Event) -> u64 {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.feed(Input::Event(Arrival { ticket, answerable: true, event, digest: None }));
+        self.feed(Input::Event(Arrival { ticket, answerable: true, event, digest: None, thread: None }));
         self.tickets
     }
 
