@@ -210,6 +210,33 @@ fn a_write_through_takes_over_what_it_displaced_once_the_host_took_it_or_it_wait
 }
 
 #[test]
+fn what_was_displaced_by_what_is_displaced_at_once_is_not_lost() {
+    let mut rig = followed(Settings::default());
+    rig.send(&plain("e"));
+    rig.end();
+    rig.feed(Input::Began(legacy(Dedup::Push)));
+    rig.feed(Input::Congested(true));
+    let through = rig.event(&plain("f"));
+    assert_eq!(rig.answer(through), None, "it is to be written through");
+    rig.permit();
+    assert_eq!(rig.send(&plain("g")), Answered::Ours(Outcome::Replaced, Some("f".into())));
+    assert_eq!(written(&rig, "g"), marks(&["e", "f", "g"]));
+}
+
+#[test]
+fn a_letter_that_comes_too_late_is_carried_by_what_took_its_place() {
+    let mut rig = followed(Settings::default());
+    rig.send(&plain("d"));
+    rig.send(&plain("e"));
+    rig.wait(6_000);
+    rig.write("e");
+    rig.reply("e", &Say::Code(-32602));
+    rig.send(&plain("f"));
+    assert_eq!(rig.resolve("e", Word::Again, None), Ok(Fate::Replaced));
+    assert_eq!(written(&rig, "f"), marks(&["d", "e", "f"]));
+}
+
+#[test]
 fn a_deletion_notice_stands_for_what_it_withdrew_and_a_silent_withdrawal_leaves_nothing() {
     let mut rig = followed(Settings::default());
     rig.send(&plain("e"));
