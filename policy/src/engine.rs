@@ -40,6 +40,7 @@ mod shelf;
 mod sound;
 mod stored;
 mod subject;
+mod thread;
 mod timer;
 mod unsettled;
 mod work;
@@ -64,6 +65,7 @@ pub use render::MAX_RENDERS;
 pub use seen::{Belongs, Seen, Waits};
 pub use session::MAX_RUNNING;
 pub use settle::{BACKOFF_MOST_MS, BACKOFF_MS, RETRY_AFTER_MOST_MS};
+pub use thread::MAX_THREADS;
 
 use self::letters::Letters;
 use self::order::Order;
@@ -73,6 +75,7 @@ use self::render::{Answered, Render};
 use self::session::Session;
 use self::stored::Queues;
 use self::subject::{SubjectKey, Subjects};
+use self::thread::Threads;
 use self::timer::{Timer, Timers};
 use self::work::{Work, WorkKey};
 use crate::journal::Change;
@@ -139,6 +142,7 @@ pub struct Engine {
     pace_timer_ms: Option<u64>,
     prune_timer_ms: Option<u64>,
     held_bytes: u64,
+    threads: Threads,
     /// What is stored uncoalesced, by channel.
     queues: Queues,
     letters: Letters,
@@ -210,6 +214,7 @@ impl Engine {
             pace_timer_ms: None,
             prune_timer_ms: None,
             held_bytes: 0,
+            threads: Threads::default(),
             queues: HashMap::with_hasher(FixedState::with_seed(seed)),
             letters: Letters::default(),
             store: StoreState::Good,

@@ -10,6 +10,7 @@ mod meta;
 mod notice;
 mod receipt;
 mod subject;
+mod thread;
 mod wire;
 mod work;
 
@@ -22,6 +23,9 @@ pub use work::{BatchRow, Place, WorkRow};
 use crate::engine::Seq;
 
 /// The version of everything in this module; an engine that finds another does not start (contract 9.1).
+///
+/// Where a row has a field that only some have, its first number says so: a version that does not know the field
+/// takes the row for spoilt, and never for one without it. Rows without it are spelled as ever.
 pub const FORMAT: u32 = 2;
 
 /// Kinds of rows.

@@ -12,6 +12,7 @@
 //! | [`engine`] | the coalescing state machine of one producer binding (contract 4 to 7) |
 //! | [`admission`] | what is known of what the host admits (contract 5) |
 //! | [`refusal`] | what a host's answer means, and how a producer is told (contract 8) |
+//! | [`thread`] | what a trace has to do with an occurrence (contract 10.1) |
 //! | [`rules`] | what an operator says of events whose producer says nothing (contract 13.1) |
 //! | [`profile`] | what is known of particular hosts (contract 8.10) |
 //! | [`limit`] | rates (contract 8.8) |
@@ -28,6 +29,7 @@ pub mod profile;
 pub mod refusal;
 pub mod rules;
 pub mod settings;
+pub mod thread;
 
 pub use engine::{Engine, Input, Output};
 pub use now::Now;

@@ -30,7 +30,7 @@ use std::collections::{HashMap, VecDeque};
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Line, answer, code};
-use mcpl_policy::engine::{Answer, Fate, Host, Rendering, Stance, Ticket};
+use mcpl_policy::engine::{Answer, Host, Rendering, Stance, Ticket};
 use mcpl_policy::journal::ReceiptRow;
 use mcpl_policy::profile::{Dedup, Profile};
 use mcpl_policy::refusal::{Classifier, Ours, Shortage};
@@ -377,21 +377,18 @@ impl Exchange {
                     self.deeds.push_back(Deed::Resolved { request, result, after });
                 }
                 Output::Pass { ticket, after } => self.passed(ticket, after),
-                Output::Forward { number, lane, body, taught, held_ms, after } => {
+                Output::Forward { number, lane, body, taught, held_ms, thread, after } => {
                     self.time_hold(lane, held_ms);
-                    self.forward(number, taught, (&body, held_ms), after);
+                    self.forward(number, taught, (&body, held_ms, thread.as_deref()), after);
                 }
-                Output::Render { number, params, after } => {
-                    if !self.render(now, number, &params, after) {
+                Output::Render { number, params, thread, after } => {
+                    if !self.render(now, number, (&params, thread.as_deref()), after) {
                         self.tally.figures.rendered(Rendered::Unasked);
                         unasked.push(number);
                     }
                 }
                 Output::Ended { event_id, fate } => {
                     self.tally.ended(&event_id, &fate);
-                    if fate.is_end() && fate != Fate::Replaced {
-                        self.rethread(&event_id, None, true);
-                    }
                     self.tell_undelivered(&event_id, &fate, engine.steps());
                 }
                 Output::Retrying { event_id, wait_ms } => {

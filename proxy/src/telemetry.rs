@@ -5,7 +5,7 @@
 //! | [`names`] | every name and every closed set |
 //! | [`board`] | what the bindings published last |
 //! | [`seat`] | one binding's place in it |
-//! | [`spans`], [`sampler`], [`context`], [`threads`] | spans: whether they are kept, what carries them, what they stand for |
+//! | [`spans`], [`sampler`], [`context`], [`thread`] | spans: whether they are kept, what carries them, how those of what is held are kept |
 //! | [`destination`] | where it is exported to |
 //! | `meters`, `queue`, `export` | the instruments, and the way out |
 //! | `connector`, `http`, `standing` | the way to a collector, and how it stands |
@@ -26,7 +26,7 @@ pub mod sampler;
 pub mod seat;
 pub mod spans;
 mod standing;
-pub mod threads;
+pub mod thread;
 
 use std::sync::Arc;
 use std::time::Duration;

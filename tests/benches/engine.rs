@@ -107,7 +107,7 @@ impl Bench {
         let mut engine = self.engine.borrow_mut();
         let mut outputs = 0;
         for (event, digest) in events.drain(..) {
-            let arrival = Arrival { ticket: Ticket(1), answerable: true, event, digest };
+            let arrival = Arrival { ticket: Ticket(1), answerable: true, event, digest, thread: None };
             engine.handle(Now::at(1), Input::Event(arrival));
             while let Some(output) = engine.poll() {
                 black_box(output);

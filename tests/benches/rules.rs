@@ -83,7 +83,8 @@ fn pass(bencher: Bencher<'_, '_>, rules: Rules) {
         .bench_local_refs(|events| {
             let mut engine = engine.borrow_mut();
             for event in events.drain(..) {
-                let arrival = Arrival { ticket: Ticket(1), answerable: true, event, digest: None };
+                let arrival =
+                    Arrival { ticket: Ticket(1), answerable: true, event, digest: None, thread: None };
                 engine.handle(Now::at(1), Input::Event(arrival));
                 while let Some(output) = engine.poll() {
                     black_box(output);

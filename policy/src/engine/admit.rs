@@ -10,6 +10,7 @@ use super::work::{WorkKey, charged_to};
 use crate::admission::{Authority, Standing};
 use crate::journal::{Change, Table};
 use crate::refusal::{Ours, Shortage};
+use crate::thread::Thread;
 
 /// Retries that may join one write-through (contract 5); past it they are told to come again.
 pub const MAX_JOINED: usize = 64;
@@ -50,12 +51,13 @@ pub(super) struct Candidate {
     pub(super) through: bool,
     pub(super) fingerprint: u128,
     pub(super) digest: Digest,
+    pub(super) thread: Option<Box<Thread>>,
 }
 
 impl Engine {
     pub(super) fn on_event(&mut self, arrival: Arrival) {
         self.arrivals += 1;
-        let Arrival { ticket, answerable, mut event, digest } = arrival;
+        let Arrival { ticket, answerable, mut event, digest, thread } = arrival;
         let stance = self.session.as_ref().map_or(Stance::Apart, |session| session.host.stance);
         if stance == Stance::Apart {
             return self.pass(ticket);
@@ -72,9 +74,9 @@ impl Engine {
             self.apply_rules(&mut event);
         }
         if event.coalesce.is_some() {
-            self.coalesced(ticket, event, digest);
+            self.coalesced(ticket, event, digest, self.threads.admit(thread));
         } else {
-            self.uncoalesced(ticket, &event);
+            self.uncoalesced(ticket, &event, self.threads.admit(thread));
         }
     }
 
@@ -99,7 +101,7 @@ impl Engine {
         self.outputs.push_back(Output::Answer { ticket, answer: Answer::Refused(ours), after: None });
     }
 
-    fn uncoalesced(&mut self, ticket: Ticket, event: &Event) {
+    fn uncoalesced(&mut self, ticket: Ticket, event: &Event, thread: Option<Box<Thread>>) {
         if let Some(member) = event.ambiguous {
             return self.refuse(ticket, ambiguous(member));
         }
@@ -109,7 +111,7 @@ impl Engine {
         if let Some(limit) = self.over_size(event) {
             return self.refuse(ticket, Ours::TooLarge(limit));
         }
-        if self.settings.store_uncoalesced && self.store_uncoalesced(ticket, event) {
+        if self.settings.store_uncoalesced && self.store_uncoalesced(ticket, event, thread) {
             return;
         }
         if let Err(wait_ms) = self.take_token(event) {
@@ -143,7 +145,13 @@ impl Engine {
         jcs::exceeds(content, limit as usize).then_some(limit.max(1))
     }
 
-    fn coalesced(&mut self, ticket: Ticket, mut event: Event, digest: Option<Digest>) {
+    fn coalesced(
+        &mut self,
+        ticket: Ticket,
+        mut event: Event,
+        digest: Option<Digest>,
+        thread: Option<Box<Thread>>,
+    ) {
         let ruled = event.ruled().is_some();
         // What a rule coalesces need not have what its sender was never told of.
         let fault = if ruled { None } else { event.shape_fault() };
@@ -155,7 +163,7 @@ impl Engine {
             }
             (_, _, Some(fault)) => return self.refuse(ticket, Ours::Malformed(fault)),
             (_, Some(Ok(coalesce)), None) => Flags::of(coalesce),
-            (_, None, None) => return self.uncoalesced(ticket, &event),
+            (_, None, None) => return self.uncoalesced(ticket, &event, thread),
         };
         if self.is_deadly(&event) {
             return self.refuse(ticket, deadly(event.content_field()));
@@ -189,7 +197,7 @@ impl Engine {
             return self.refuse(ticket, Ours::TooLarge(limit));
         }
         let event = Box::new(event);
-        let candidate = Candidate { ticket, event, coalesce, through, fingerprint, digest };
+        let candidate = Candidate { ticket, event, coalesce, through, fingerprint, digest, thread };
         self.place_candidate(candidate);
     }
 

@@ -47,6 +47,7 @@ impl Engine {
         if session.host.stance == Stance::Apart || session.congested || self.store == StoreState::Gone {
             return;
         }
+        self.hand_down();
         // What is found that it cannot go makes way for what was behind it, to be rendered or not.
         loop {
             let before = (self.next_render, self.next_forward, self.order.ready_counts());
@@ -213,7 +214,8 @@ impl Engine {
         work.stage = Stage::Out(number);
         self.held_bytes -= work.bytes();
         let (lane, body, subject, occurrence) = (work.event.lane, work.body(), work.subject, work.number);
-        let (taught, held_ms) = (work.claims(), self.now.mono_ms.saturating_sub(work.first_ms));
+        let (taught, thread) = (work.claims(), work.thread.clone());
+        let held_ms = self.now.mono_ms.saturating_sub(work.first_ms);
         if let Some(id) = subject
             && let Some(subject) = self.subjects.get_mut(id)
         {
@@ -227,6 +229,6 @@ impl Engine {
         self.touch(key);
         self.leave_queue(key);
         self.outs.insert(number, Out::new(key, subject, (occurrence, self.seq)));
-        self.outputs.push_back(Output::Forward { number, lane, body, taught, held_ms, after });
+        self.outputs.push_back(Output::Forward { number, lane, body, taught, held_ms, thread, after });
     }
 }

@@ -196,6 +196,7 @@ impl Engine {
                 self.subjects.settle(key);
             }
             // It has done all it will do: nothing of it is ever given to a host.
+            self.threads.drop_of(number);
             let admitted = Admitted {
                 number,
                 event: &candidate.event,
@@ -238,7 +239,7 @@ impl Engine {
         (subject, place): (Option<SubjectKey>, u64),
         prior: Option<Box<str>>,
     ) -> Work {
-        let Candidate { ticket, event, through, fingerprint, digest, .. } = candidate;
+        let Candidate { ticket, event, through, fingerprint, digest, thread, .. } = candidate;
         Work {
             number: 0,
             subject,
@@ -272,6 +273,7 @@ impl Engine {
             revision: 0,
             due: false,
             touched: false,
+            thread,
             event,
         }
     }
@@ -335,6 +337,8 @@ impl Engine {
             self.end(displaced, fate.clone());
         }
         self.overtake(subject, arrived, &fate, notice);
+        // What displaces it next takes all of that over.
+        self.hand_down();
     }
 
     fn is_through(&self, key: WorkKey) -> bool {

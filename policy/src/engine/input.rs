@@ -8,6 +8,7 @@ use crate::admission::{Claim, FeatureSets, Learned};
 use crate::profile::Dedup;
 use crate::refusal::Verdict;
 use crate::settings::Settings;
+use crate::thread::Thread;
 
 /// Names one event of a producer's request; the driver's, answered exactly once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -51,6 +52,9 @@ pub struct Arrival {
     /// Its digest by [`Engine::digest`](crate::Engine::digest), where the driver has it already; the engine
     /// takes it otherwise.
     pub digest: Option<Digest>,
+    /// What its trace is known by, where that is followed (contract 10.1). Past [`MAX_THREADS`](super::MAX_THREADS) it is
+    /// not kept.
+    pub thread: Option<Box<Thread>>,
 }
 
 /// What the host checked when it answered an event, for what its answer teaches (contract 5).

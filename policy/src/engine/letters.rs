@@ -214,6 +214,7 @@ impl Engine {
             self.changes.push(Change::Delete { table, id: number });
         }
         self.keep_end(number, receipt(row), fate, row.revision);
+        self.displace(row.thread.clone(), self.displaced_by(number, fate));
     }
 
     /// It is held again, due at once, in the place it had; unless something newer of its subject is unread.

@@ -8,6 +8,7 @@ use super::letters::Unresolved;
 pub use crate::fate::Fate;
 use crate::journal::Step;
 use crate::refusal::Ours;
+use crate::thread::Thread;
 
 /// Number of a durable step; what is gated on it leaves once the step is on disk (contract 9.1).
 pub type Seq = u64;
@@ -108,6 +109,8 @@ pub enum Output {
         /// How long ago its subject first held what is handed over with it, in ms (contract 7.1); 0 where it was
         /// written through.
         held_ms: u64,
+        /// The traces that it stands for, where any are followed (contract 10.1).
+        thread: Option<Box<Thread>>,
         /// Not before this step is durable.
         after: Option<Seq>,
     },
@@ -118,6 +121,8 @@ pub enum Output {
         number: u64,
         /// The raw `params`.
         params: Bytes,
+        /// The traces of its notices, where any are followed (contract 10.1).
+        thread: Option<Box<Thread>>,
         /// Not before this step is durable.
         after: Option<Seq>,
     },

@@ -89,7 +89,7 @@ impl Engine {
     }
 
     /// Writes how an occurrence ended, which takes it from the disk but for its receipt.
-    pub(super) fn close(&mut self, work: &Work, fate: &Fate) {
+    pub(super) fn close(&mut self, work: &mut Work, fate: &Fate) {
         if work.number == 0 {
             return;
         }
@@ -100,6 +100,7 @@ impl Engine {
         }
         self.changes.extend(work.batch().map(Batch::clear));
         self.keep_end(work.number, ended(work), fate, work.revision);
+        self.displace(work.thread.take(), self.displaced_by(work.number, fate));
     }
 
     /// Writes how the occurrence of a receipt ended, if that is still remembered.
@@ -138,6 +139,8 @@ impl Engine {
 
     /// Puts this input's step together, if it changed anything.
     pub(super) fn record(&mut self) {
+        self.hand_down();
+        self.threads.let_go();
         // A subject that is forgotten is a change by itself: a write-through may have begun it.
         let changed = !(self.touched_works.is_empty()
             && self.touched_subjects.is_empty()
@@ -217,6 +220,7 @@ pub(super) fn row(work: &Work, subject: Option<u64>) -> WorkRow {
         outcome: work.outcome,
         prior: work.prior.clone(),
         event_id: None,
+        thread: work.thread.clone(),
     }
 }
 

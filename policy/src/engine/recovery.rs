@@ -19,6 +19,7 @@ use super::record;
 use super::render::Render;
 use super::stored;
 use super::subject::{SubjectKey, Subjects};
+use super::thread::Threads;
 use super::timer::{Timer, Timers};
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::fate::Fate;
@@ -184,6 +185,7 @@ impl Engine {
         self.queues.clear();
         self.letters = Letters::default();
         self.changes.clear();
+        self.threads = Threads::default();
         let renders = std::mem::take(&mut self.renders);
         self.touched_works.clear();
         self.touched_subjects.clear();
@@ -377,5 +379,6 @@ pub(super) fn work(number: u64, row: &WorkRow, role: Role, event: Event, key: &D
         revision: row.revision,
         due: row.due,
         touched: false,
+        thread: row.thread.clone(),
     }
 }

@@ -91,7 +91,7 @@ impl Engine {
         let Some(work) = self.works.get(key) else { return };
         let (place, occurrence) = (work.place, work.number);
         let Role::Pending(batch) = &work.role else { return };
-        let params = batch.params(&work.event).into();
+        let (params, thread) = (batch.params(&work.event).into(), work.thread.clone());
         self.order.remove_ready(place);
         self.freeze(key);
         self.leave_queue(key);
@@ -105,7 +105,7 @@ impl Engine {
         let render = Render { work: key, occurrence, step: self.seq, timer_ms };
         self.renders.insert(number, render);
         self.timers.set(timer_ms, Timer::Render(number));
-        self.outputs.push_back(Output::Render { number, params, after });
+        self.outputs.push_back(Output::Render { number, params, thread, after });
     }
 
     /// From now on no notice joins the batch, and it is rendered once or not at all: its row says what it is when

@@ -33,7 +33,7 @@ impl Engine {
         outcome: Outcome,
         prior: Option<Box<str>>,
     ) {
-        let Candidate { event, fingerprint, digest, coalesce, .. } = candidate;
+        let Candidate { event, fingerprint, digest, coalesce, thread, .. } = candidate;
         let expires_ms = self.expiry_of(&event);
         let urgent = self.is_urgent(&event);
         let Some(old) = self.works.get(key) else { return };
@@ -58,7 +58,9 @@ impl Engine {
         } else {
             Role::Plain
         };
-        let before = Work {
+        self.threads.uncount(work.thread.is_some());
+        self.threads.count(thread.is_some());
+        let mut before = Work {
             role: std::mem::replace(&mut work.role, role),
             number: std::mem::replace(&mut work.number, number),
             event: std::mem::replace(&mut work.event, event),
@@ -69,6 +71,7 @@ impl Engine {
             revision: std::mem::replace(&mut work.revision, 0),
             recorded: work.recorded.take(),
             deferral: work.deferral.take(),
+            thread: std::mem::replace(&mut work.thread, thread),
             through: None,
             ..*work
         };
@@ -84,7 +87,7 @@ impl Engine {
             subject.seat(key, work);
         }
         self.list(key);
-        self.close(&before, &Fate::Replaced);
+        self.close(&mut before, &Fate::Replaced);
         self.touch(key);
         self.outputs.push_back(Output::Ended { event_id: before.event_id(), fate: Fate::Replaced });
         if let Some(at) = expires_ms {

@@ -128,7 +128,8 @@ impl Engine {
     /// A receipt: the host has it.
     fn delivered(&mut self, out: &Out, reply: Option<&HostReply>) {
         self.set_history(out.subject, History::Some);
-        let Some(work) = self.works.remove(out.work) else { return };
+        let Some(mut work) = self.works.remove(out.work) else { return };
+        self.threads.uncount(work.thread.is_some());
         let after = Some(self.step());
         if let Some(through) = &work.through {
             self.throughs.remove(&work.fingerprint);
@@ -154,8 +155,9 @@ impl Engine {
                 self.end(displaced, fate.clone());
             }
             self.overtake(work.subject, work.arrived, &fate, work.is_notice());
+            self.threads.drop_of(number);
         }
-        self.close(&work, &Fate::Delivered);
+        self.close(&mut work, &Fate::Delivered);
         self.unqueue(out.work, &work);
         self.outputs.push_back(Output::Ended { event_id: work.event_id(), fate: Fate::Delivered });
     }
@@ -203,9 +205,10 @@ impl Engine {
     }
 
     fn end_out(&mut self, out: &Out, fate: Fate) {
-        if let Some(work) = self.works.remove(out.work) {
+        if let Some(mut work) = self.works.remove(out.work) {
+            self.threads.uncount(work.thread.is_some());
             self.unqueue(out.work, &work);
-            self.finish(&work, fate);
+            self.finish(&mut work, fate);
         }
     }
 

@@ -15,6 +15,7 @@ impl Engine {
         }
         self.held_bytes += work.bytes();
         let channel = work.channel().map(str::to_owned);
+        self.threads.count(work.thread.is_some());
         let key = self.works.insert(work);
         if let Some(fingerprint) = fingerprint {
             self.throughs.insert(fingerprint, key);
@@ -49,6 +50,7 @@ impl Engine {
     pub(super) fn remove(&mut self, key: WorkKey) -> Option<Work> {
         self.unlist(key);
         let work = self.works.remove(key)?;
+        self.threads.uncount(work.thread.is_some());
         if !matches!(work.stage, Stage::Out(_)) {
             self.held_bytes -= work.bytes();
             if let Some(id) = work.subject
@@ -70,14 +72,14 @@ impl Engine {
 
     /// Removes an accepted occurrence and tells its fate.
     pub(super) fn end(&mut self, key: WorkKey, fate: Fate) {
-        if let Some(work) = self.remove(key) {
-            self.finish(&work, fate);
+        if let Some(mut work) = self.remove(key) {
+            self.finish(&mut work, fate);
         }
     }
 
     /// An accepted occurrence is out of everything: its end is written down and told. What an operator is to
     /// see stays on disk.
-    pub(super) fn finish(&mut self, work: &Work, fate: Fate) {
+    pub(super) fn finish(&mut self, work: &mut Work, fate: Fate) {
         self.step();
         let event_id = work.event_id();
         let fate = if fate.is_in_doubt() { Fate::in_doubt(work.deferral) } else { fate };

@@ -18,6 +18,8 @@ impl Engine {
         assert_eq!(held, self.held_bytes, "bytes held");
         let held = self.works.values().filter(|work| !is_out(work)).count();
         assert_eq!(held, self.count_held(), "work held");
+        let threads = self.works.values().filter(|work| work.thread.is_some()).count();
+        assert_eq!(threads, self.threads.held(), "work whose trace is known");
         for (key, work) in &self.works {
             self.assert_listed(key, work);
         }

@@ -15,6 +15,7 @@ use super::record::Admitted;
 use super::work::{Role, Stage, Work, WorkKey, identity};
 use crate::admission::Standing;
 use crate::refusal::{Ours, Shortage};
+use crate::thread::Thread;
 
 /// What is stored, by channel and place.
 pub(super) type Queues = HashMap<Box<str>, BTreeMap<u64, WorkKey>, FixedState>;
@@ -45,7 +46,12 @@ fn queue_of(event: &Event) -> Box<str> {
 impl Engine {
     /// Keeps an uncoalesced event and answers it; false: it is to pass as if nothing were stored. What the host
     /// would refuse it refuses itself, and where nothing can be written down nothing is promised.
-    pub(super) fn store_uncoalesced(&mut self, ticket: Ticket, event: &Event) -> bool {
+    pub(super) fn store_uncoalesced(
+        &mut self,
+        ticket: Ticket,
+        event: &Event,
+        thread: Option<Box<Thread>>,
+    ) -> bool {
         let standing = self.session.as_ref().map(|session| session.admission.look(&claim(event)));
         let waits = self.queues.contains_key(&queue_of(event));
         if matches!(standing, None | Some(Standing::Forbidden(_)))
@@ -123,6 +129,7 @@ impl Engine {
             revision: 0,
             due: false,
             touched: false,
+            thread,
             event,
         };
         self.insert(work, true);

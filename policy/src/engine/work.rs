@@ -9,6 +9,7 @@ use super::input::{Taught, Ticket};
 use super::output::Outcome;
 use super::subject::SubjectKey;
 use crate::fate::{Deferral, Fate};
+use crate::thread::Thread;
 
 new_key_type! {
     /// Names a piece of work.
@@ -120,6 +121,8 @@ pub(super) struct Work {
     pub(super) due: bool,
     /// It is among what this input changed.
     pub(super) touched: bool,
+    /// The traces that it stands for.
+    pub(super) thread: Option<Box<Thread>>,
 }
 
 impl Work {

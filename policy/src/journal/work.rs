@@ -4,9 +4,10 @@ use mcpl_codec::{Digest, Lane};
 
 use super::receipt::{code, outcome};
 use super::wire::{Reader, Writer, utf8};
-use super::{Spoilt, Table};
+use super::{Spoilt, Table, thread};
 use crate::engine::Outcome;
 use crate::fate::Fate;
+use crate::thread::Thread;
 
 /// What an occurrence is to its subject.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -73,6 +74,8 @@ pub struct WorkRow {
     pub prior: Option<Box<str>>,
     /// Its identity, where its text may not be there to say it: a dead letter's, or what is in doubt.
     pub event_id: Option<Box<str>>,
+    /// The marks of the traces that it stands for, where there are any (contract 10.1).
+    pub thread: Option<Box<Thread>>,
 }
 
 impl WorkRow {
@@ -89,7 +92,8 @@ impl WorkRow {
         let flags = place
             | u64::from(self.lane == Lane::Channel) << 3
             | u64::from(self.doubtful) << 4
-            | u64::from(self.due) << 5;
+            | u64::from(self.due) << 5
+            | u64::from(self.thread.is_some()) << 6;
         row.number(flags);
         if let Place::Batch(batch) = self.place {
             row.number(batch.id).number(batch.total);
@@ -109,6 +113,9 @@ impl WorkRow {
         row.fixed(&(self.digest.0 as u64).to_le_bytes()).number(code(self.outcome));
         row.maybe(self.prior.as_deref().map(str::as_bytes));
         row.maybe(self.event_id.as_deref().map(str::as_bytes));
+        if let Some(thread) = &self.thread {
+            thread::write(thread, &mut row);
+        }
         row.finish()
     }
 
@@ -152,9 +159,10 @@ impl WorkRow {
                 })
             };
             let (prior, event_id) = (text()?, text()?);
+            let thread = if flags & 64 == 0 { None } else { Some(Box::new(thread::read(&mut row)?)) };
             row.end()?;
             let (doubtful, due) = (flags & 16 != 0, flags & 32 != 0);
-            (flags < 64).then_some(Self {
+            (flags < 128).then_some(Self {
                 lane,
                 fate,
                 revision,
@@ -174,6 +182,7 @@ impl WorkRow {
                 outcome,
                 prior,
                 event_id,
+                thread,
             })
         };
         read().ok_or(Spoilt { table: Table::Work, id, why: "it is no occurrence" })

@@ -7,6 +7,7 @@
 mod book;
 mod draft;
 mod durability;
+mod marks;
 mod promises;
 mod say;
 mod simulation;

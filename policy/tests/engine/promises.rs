@@ -17,4 +17,5 @@ mod rig;
 mod rules;
 mod rules_at_random;
 mod stored;
+mod threads;
 mod through;

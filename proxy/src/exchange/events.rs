@@ -71,11 +71,12 @@ impl Exchange {
         };
         for (at, event) in events.into_iter().enumerate() {
             self.add_part(number, &event, State::Open);
-            self.note_thread(number, at, event.event_id.as_deref());
             let ticket = self.number();
             self.tickets.insert(ticket, (number, at));
             self.looking_at = Some((number, line.clone()));
-            let arrival = Arrival { ticket: Ticket(ticket), answerable: true, event, digest: None };
+            let seen = self.parcels.get(&number).and_then(|parcel| parcel.seen.as_ref());
+            let (ticket, thread) = (Ticket(ticket), seen.and_then(Seen::thread));
+            let arrival = Arrival { ticket, answerable: true, event, digest: None, thread };
             let without_key = engine.without_key();
             self.tell(engine, now, Input::Event(arrival));
             if engine.without_key() > without_key {
@@ -101,7 +102,7 @@ impl Exchange {
                 self.tally.figures.came(lane, Came::Passed);
                 let ticket = Ticket(self.number());
                 self.gate = None;
-                let arrival = Arrival { ticket, answerable: false, event, digest: None };
+                let arrival = Arrival { ticket, answerable: false, event, digest: None, thread: None };
                 self.tell(engine, now, Input::Event(arrival));
                 gate = gate.max(self.gate);
             }
@@ -120,20 +121,8 @@ impl Exchange {
                 message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
                 content_bytes: event.content.as_ref().map_or(0, Bytes::len),
                 gated: false,
-                thread: None,
                 state,
             });
-        }
-    }
-
-    /// An event is known by the spans of its request, where there are any.
-    fn note_thread(&mut self, number: u64, at: usize, event_id: Option<&str>) {
-        let seen = self.parcels.get(&number).and_then(|parcel| parcel.seen.as_ref());
-        if seen.is_some_and(|seen| seen.spans.is_some()) && self.thread(event_id, seen) {
-            let part = self.parcels.get_mut(&number).and_then(|parcel| parcel.parts.get_mut(at));
-            if let Some(part) = part {
-                part.thread = event_id.map(Into::into);
-            }
         }
     }
 
@@ -230,13 +219,6 @@ impl Exchange {
         self.tally.refused += u64::from(refused);
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
         let is_only = parcel.parts.len() == 1;
-        let (thread, prior) = match (parcel.parts.get_mut(at), &answer) {
-            (Some(part), Answer::Accepted { prior, .. } | Answer::Host { outcome: Some((_, prior)), .. }) => {
-                (part.thread.take(), prior.clone())
-            }
-            (Some(part), _) => (part.thread.take(), None),
-            (None, _) => (None, None),
-        };
         let came = if self.recalling { Came::Again } else { figures::came(&answer) };
         self.tally.figures.came(parcel.lane, came);
         if let Answer::Refused(ours) = &answer {
@@ -259,9 +241,6 @@ impl Exchange {
             part.gated = gated;
         }
         parcel.set(at, state);
-        if let Some(event_id) = thread {
-            self.rethread(&event_id, prior.as_deref(), refused || came == Came::Unanswered);
-        }
     }
 
     /// Answers a parcel, if it is done.

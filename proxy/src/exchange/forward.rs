@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use bytes::Bytes;
 use mcpl_codec::{Event, Lane, answer};
 use mcpl_policy::engine::Taught;
+use mcpl_policy::thread::Thread;
 
 use super::trace::end;
 use super::watch::Sent;
@@ -44,7 +45,7 @@ impl Exchange {
         &mut self,
         number: u64,
         taught: Taught,
-        (body, held_ms): (&Bytes, u64),
+        (body, held_ms, thread): (&Bytes, u64, Option<&Thread>),
         after: Option<u64>,
     ) {
         let lane = taught.lane;
@@ -59,8 +60,7 @@ impl Exchange {
             Lane::Push => body.clone(),
             Lane::Channel => Bytes::from([b"{\"messages\":[", &body[..], b"]}"].concat()),
         };
-        let (span, params) =
-            self.trace_forward(&taught, event.event_id.as_deref(), (body, params), (&id, held_ms));
+        let (span, params) = self.trace_forward(&taught, thread, (body, params), (&id, held_ms));
         let line = answer::request(&id, lane.method(), &params);
         let sent = self.sent(Method::of(lane.method()));
         self.own

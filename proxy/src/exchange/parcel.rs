@@ -20,8 +20,6 @@ pub(super) struct Part {
     pub(super) gated: bool,
     /// The host gets it with its `coalesce` (contract 4.3).
     pub(super) coalesced: bool,
-    /// Its `eventId`, where it is known by the spans of its request.
-    pub(super) thread: Option<Box<str>>,
     pub(super) state: State,
 }
 

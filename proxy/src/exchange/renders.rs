@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use mcpl_codec::{Envelope, Line, Reply, answer, code, raw};
 use mcpl_policy::engine::Rendering;
+use mcpl_policy::thread::Thread;
 use mcpl_policy::{Engine, Input, Now};
 
 use super::routes::Course;
@@ -115,10 +116,16 @@ impl Stage {
 
 impl Exchange {
     /// Asks the producer to render; false if it cannot be asked any more now.
-    pub(crate) fn render(&mut self, now: Now, number: u64, params: &Bytes, after: Option<u64>) -> bool {
+    pub(crate) fn render(
+        &mut self,
+        now: Now,
+        number: u64,
+        (params, thread): (&Bytes, Option<&Thread>),
+        after: Option<u64>,
+    ) -> bool {
         let wire = self.number();
         let id = format!("{}{wire}", self.prefix);
-        let (span, params) = self.trace_render(params, &id);
+        let (span, params) = self.trace_render(thread, params, &id);
         let line = answer::request(&id, RENDER, &params);
         if !self.renders.add((wire, number), line.wire().len(), now) {
             end(span, Some(Failure::Other));

@@ -8,16 +8,17 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use mcpl_codec::raw;
 use mcpl_policy::engine::Taught;
+use mcpl_policy::thread::Thread;
 use opentelemetry::KeyValue;
 use opentelemetry::trace::{SpanContext, SpanKind};
 use tracing::span::EnteredSpan;
 
-use super::undelivered::as_sent;
 use super::watch::{Seen, Watch};
 use super::{Exchange, Side};
 use crate::telemetry::context::Carried;
 use crate::telemetry::names::{Failure, Method, OTHER, Refusal, Source, attribute, event};
 use crate::telemetry::spans::Open;
+use crate::telemetry::thread;
 
 /// As much of a peer's id, or of the name of a tool, as a span has room for.
 const SHOWN: usize = 64;
@@ -77,24 +78,22 @@ impl Watch {
         });
     }
 
-    /// A request of ours to `to` on behalf of the occurrence `event_id`, or of what its `params` carry; its span, and
-    /// its params with our context.
+    /// A request of ours to `to` on behalf of an occurrence; its span, and what its receivers are to be told. What is
+    /// not known by its thread is known by what its `params` carry.
     pub(super) fn originate(
         &self,
         to: Side,
         method: Method,
-        event_id: &str,
+        held: Option<&Thread>,
         (params, id): (&Bytes, &str),
     ) -> Option<(Box<Open>, Carried)> {
         let tracer = self.seat.tracer.as_ref()?;
-        let mut threads = self.seat.threads.borrow_mut();
-        let known = threads.of(event_id);
-        let read = if known.is_empty() { Carried::read(params) } else { None };
-        let of = if known.is_empty() { read.as_slice() } else { known };
-        let kept = || of.iter().filter(|carried| carried.span.is_sampled());
-        let newest = kept().next_back()?;
+        let newest = held.and_then(thread::own).or_else(|| Carried::read(params));
+        let newest = newest.filter(|carried| carried.span.is_sampled())?;
+        let folded = held.into_iter().flat_map(thread::folded);
         // One that carries nothing but itself is told by its parent.
-        let links = kept().map(|carried| carried.span.clone()).filter(|_| of.len() > 1);
+        let is_alone = held.is_none_or(|held| held.folded().len() == 0);
+        let links = folded.chain((!is_alone).then(|| newest.span.clone()));
         let mut span = tracer.follow(SpanKind::Client, &newest.span, method.as_str().into(), links)?;
         self.describe(&mut span, to, method, params, Some(raw::quote(id).as_bytes()));
         let carried = newest.at(span.context().clone());
@@ -136,6 +135,11 @@ impl Seen {
                 server.describe([KeyValue::new(attribute::REFUSAL, kind.as_str())]);
             }
         }
+    }
+
+    /// What each of its events is known by from now on.
+    pub(super) fn thread(&self) -> Option<Box<Thread>> {
+        self.spans.as_ref().map(|spans| thread::thread(&spans.carried))
     }
 
     /// Its only event is accepted.
@@ -191,14 +195,13 @@ impl Exchange {
     pub(super) fn trace_forward(
         &self,
         taught: &Taught,
-        event_id: Option<&str>,
+        thread: Option<&Thread>,
         (body, params): (&Bytes, Bytes),
         (id, held_ms): (&str, u64),
     ) -> (Option<Box<Open>>, Bytes) {
         let Some(watch) = &self.watch else { return (None, params) };
         let method = Method::of(taught.lane.method());
-        let event_id = self.known_as(event_id.unwrap_or_default());
-        let Some((mut span, carried)) = watch.originate(Side::Host, method, event_id, (body, id)) else {
+        let Some((mut span, carried)) = watch.originate(Side::Host, method, thread, (body, id)) else {
             return (None, params);
         };
         let held = KeyValue::new(attribute::HOLD_MS, i64::try_from(held_ms).unwrap_or(i64::MAX));
@@ -209,12 +212,16 @@ impl Exchange {
     }
 
     /// A render goes out: its span, and the params it goes with.
-    pub(super) fn trace_render(&self, params: &Bytes, id: &str) -> (Option<Box<Open>>, Bytes) {
-        let event_id = raw::member(params, "eventId").and_then(raw::string).unwrap_or_default();
+    pub(super) fn trace_render(
+        &self,
+        held: Option<&Thread>,
+        params: &Bytes,
+        id: &str,
+    ) -> (Option<Box<Open>>, Bytes) {
         let traced = self
             .watch
             .as_ref()
-            .and_then(|watch| watch.originate(Side::Producer, Method::Render, &event_id, (params, id)));
+            .and_then(|watch| watch.originate(Side::Producer, Method::Render, held, (params, id)));
         match traced {
             None => (None, params.clone()),
             Some((span, carried)) => (Some(span), carried.write(params).map_or(params.clone(), Bytes::from)),
@@ -227,31 +234,6 @@ impl Exchange {
             let wait = KeyValue::new(attribute::WAIT_MS, i64::try_from(wait_ms).unwrap_or(i64::MAX));
             span.event(event::RETRY, vec![wait]);
         }
-    }
-
-    /// An event comes with the spans of its request; true if it is known by them from now on.
-    pub(super) fn thread(&self, event_id: Option<&str>, seen: Option<&Seen>) -> bool {
-        let carried = seen.and_then(|seen| seen.spans.as_ref()).map(|spans| &spans.carried);
-        let (Some(watch), Some(event_id), Some(carried)) = (&self.watch, event_id, carried) else {
-            return false;
-        };
-        watch.seat.threads.borrow_mut().note(event_id, carried.clone())
-    }
-
-    /// What became of an event that is known by its spans.
-    pub(super) fn rethread(&self, event_id: &str, prior: Option<&str>, refused: bool) {
-        let Some(watch) = self.watch.as_ref().filter(|watch| watch.seat.tracer.is_some()) else { return };
-        let mut threads = watch.seat.threads.borrow_mut();
-        if refused {
-            threads.forget(self.known_as(event_id));
-        } else if let Some(prior) = prior {
-            threads.fold(event_id, self.known_as(prior));
-        }
-    }
-
-    /// The `eventId` as its producer sent it, which is what it came by.
-    fn known_as<'a>(&self, event_id: &'a str) -> &'a str {
-        if self.terms.renames { as_sent(event_id) } else { event_id }
     }
 }
 

@@ -46,7 +46,7 @@ fn notification(event_id: &str, refusal: &Refusal, words: Option<&str>) -> Line 
 }
 
 /// The `eventId` that the producer sent, of one that a rule gave a name of its own (contract 13.1).
-pub(super) fn as_sent(event_id: &str) -> &str {
+fn as_sent(event_id: &str) -> &str {
     let hex = |digest: &str| digest.len() == 16 && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
     match event_id.rsplit_once('~') {
         Some((sent, digest)) if hex(digest) => sent,

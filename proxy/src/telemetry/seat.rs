@@ -11,7 +11,6 @@ use opentelemetry::metrics::{BoundHistogram, Histogram};
 use super::board::{Reading, Slot};
 use super::names::{Failure, Method, Transport, Version, attribute};
 use super::spans::Tracer;
-use super::threads::Threads;
 use crate::transport::Facts;
 
 /// The histograms of the program.
@@ -86,8 +85,6 @@ pub struct Seat {
     last: RefCell<[Option<Looked>; 2]>,
     /// Where traces are kept.
     pub(crate) tracer: Option<Tracer>,
-    /// The spans of what it holds.
-    pub(crate) threads: RefCell<Threads>,
 }
 
 impl Seat {
@@ -97,8 +94,8 @@ impl Seat {
         histograms: Histograms,
         tracer: Option<Tracer>,
     ) -> Self {
-        let (bound, last, threads) = (RefCell::default(), RefCell::default(), RefCell::default());
-        Self { producer: producer.into(), slot, histograms, bound, last, tracer, threads }
+        let (bound, last) = (RefCell::default(), RefCell::default());
+        Self { producer: producer.into(), slot, histograms, bound, last, tracer }
     }
 
     /// The configured producer's name.

@@ -86,7 +86,13 @@ impl Books {
     pub(crate) fn admit(&mut self, subject: u64, number: u64) {
         let event = Event::push(Bytes::copy_from_slice(self.event.params(number, subject)));
         let digest = Some(Digest(u128::from(number) * 0x9e37_79b9_7f4a_7c15));
-        self.tell(Input::Event(Arrival { ticket: Ticket(number), answerable: true, event, digest }));
+        self.tell(Input::Event(Arrival {
+            ticket: Ticket(number),
+            answerable: true,
+            event,
+            digest,
+            thread: None,
+        }));
     }
 
     fn tell(&mut self, input: Input) {

@@ -7,6 +7,7 @@ mod carriers;
 mod collector;
 mod encrypted;
 mod ends;
+mod restart;
 mod secrets;
 mod spans;
 
@@ -317,18 +318,18 @@ async fn a_render_has_a_span_with_links_to_its_notices() {
 }
 
 #[tokio::test]
-async fn what_is_handed_over_after_a_restart_follows_what_its_text_carries() {
+async fn what_is_handed_over_after_a_restart_follows_its_occurrence_as_before() {
     let (mut world, collector) = traced(&[]).await;
     let session = world.session().await;
     session.push(with_parent(push("e", "E").key("k").initial(), 0x91, 7)).await;
-    collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0x91)).await;
+    let server = collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0x91)).await;
     world.restart().await;
     drop(session);
     let session: Session = world.session().await;
     session.assemble().await;
     let given = session.host.is_given("E").await;
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "push/event", 0x91)).await;
-    assert_eq!(hex(&forward.parent_span_id), "07".repeat(8), "the producer's own span");
+    assert_eq!(forward.parent_span_id, server.span_id, "our span, not the producer's");
     has_exactly(&forward, "push/event", &HANDED);
     assert_eq!(carried(&given.json()["params"]), hex(&forward.span_id));
 }

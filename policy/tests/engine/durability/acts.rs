@@ -10,6 +10,7 @@ use mcpl_policy::profile::Dedup;
 use super::oracle::Told;
 use super::world::{Errand, World};
 use crate::draft::Draft;
+use crate::marks;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 
 impl World {
@@ -165,7 +166,8 @@ impl World {
             errand.waits = true;
         }
         let event = draft.event();
-        self.tell(Input::Event(Arrival { ticket: Ticket(ticket), answerable: true, event, digest: None }));
+        let (ticket, thread) = (Ticket(ticket), marks::thread(&draft.id));
+        self.tell(Input::Event(Arrival { ticket, answerable: true, event, digest: None, thread }));
         if self.chance.percent(75) {
             self.write_out();
         }

@@ -186,7 +186,7 @@ impl World {
         for output in outputs {
             match output {
                 Output::Step(_) | Output::Ended { .. } | Output::Retrying { .. } => {}
-                Output::Render { number, params, after } => {
+                Output::Render { number, params, after, .. } => {
                     let step = step.filter(|_| after == made).expect("a render waits for its own step");
                     if self.disk.lost {
                         continue;

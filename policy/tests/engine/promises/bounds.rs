@@ -202,7 +202,13 @@ fn sixty_thousand_open_batches_keep_to_their_bounds() {
         );
         event.clone_from(&mcpl_codec::Event::push(text.into()));
         let now = mcpl_policy::Now { mono_ms: rig.now_ms, wall_ms: rig.wall_ms() };
-        let arrival = Arrival { ticket: Ticket(index), answerable: true, event: event.clone(), digest: None };
+        let arrival = Arrival {
+            ticket: Ticket(index),
+            answerable: true,
+            event: event.clone(),
+            digest: None,
+            thread: None,
+        };
         rig.engine.handle(now, Input::Event(arrival));
         while let Some(output) = rig.engine.poll() {
             if let Output::Answer { answer, .. } = output {

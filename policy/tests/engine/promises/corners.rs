@@ -200,7 +200,13 @@ fn a_host_that_dies_of_a_text_is_told_nothing_where_nothing_was_rendered() {
         mcpl_codec::Event::push(text.into())
     };
     let ticket = Ticket(900);
-    rig.feed(Input::Event(Arrival { ticket, answerable: true, event: blocks("n"), digest: None }));
+    rig.feed(Input::Event(Arrival {
+        ticket,
+        answerable: true,
+        event: blocks("n"),
+        digest: None,
+        thread: None,
+    }));
     rig.feed(Input::Flush);
     rig.render(1, Some(""));
     assert_eq!((rig.fate("n"), rig.told.len()), (Some(&Fate::Empty), 0));

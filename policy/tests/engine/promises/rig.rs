@@ -11,11 +11,13 @@ use mcpl_policy::engine::{
 };
 use mcpl_policy::journal::{Step, Table};
 use mcpl_policy::profile::Dedup;
+use mcpl_policy::thread::Thread;
 use mcpl_policy::{Engine, Input, Now, Output, Settings};
 use serde_json::Value;
 
 use crate::book::Book;
 use crate::draft::Draft;
+use crate::marks::mark;
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 use crate::watch::assert_told;
 
@@ -59,6 +61,10 @@ pub(super) struct Rig {
     /// The same with the content of each.
     pub(super) given: Vec<(String, String)>,
     pub(super) fates: Vec<(String, Fate)>,
+    /// What the mark of an event is made of beside its `eventId`; `None`: no trace is followed.
+    pub(super) follow: Option<&'static str>,
+    /// What each forward and render stood for, in order.
+    pub(super) threads: Vec<Option<Box<Thread>>>,
     /// What is on disk.
     pub(super) book: Book,
     settings: Settings,
@@ -97,6 +103,8 @@ impl Rig {
             told: Vec::new(),
             given: Vec::new(),
             fates: Vec::new(),
+            follow: None,
+            threads: Vec::new(),
             book: Book::default(),
             resolved: Vec::new(),
         }
@@ -187,7 +195,8 @@ impl Rig {
                     self.given.push(("pass".to_owned(), String::new()));
                     assert_eq!(self.answers.insert(ticket.0, Answered::Passed), None, "answered twice");
                 }
-                Output::Forward { number, body, .. } => {
+                Output::Forward { number, body, thread, .. } => {
+                    self.threads.push(thread);
                     let body: Value = serde_json::from_slice(&body).unwrap();
                     let id = body["eventId"].as_str().or(body["messageId"].as_str()).unwrap().to_owned();
                     self.told.push(id.clone());
@@ -196,7 +205,8 @@ impl Rig {
                     self.given.push((id.clone(), text));
                     self.out.push(Sent { number, id, body });
                 }
-                Output::Render { number, params, .. } => {
+                Output::Render { number, params, thread, .. } => {
+                    self.threads.push(thread);
                     let params: Value = serde_json::from_slice(&params).unwrap();
                     self.asked.push((number, params));
                 }
@@ -263,17 +273,16 @@ impl Rig {
 
     /// An event comes; its ticket.
     pub(super) fn event(&mut self, draft: &Draft) -> u64 {
-        self.tickets += 1;
-        let ticket = Ticket(self.tickets);
-        self.feed(Input::Event(Arrival { ticket, answerable: true, event: draft.event(), digest: None }));
-        self.tickets
+        self.spelled(draft.event())
     }
 
     /// An event comes, spelled out; its ticket.
     pub(super) fn spelled(&mut self, event: Event) -> u64 {
         self.tickets += 1;
         let ticket = Ticket(self.tickets);
-        self.feed(Input::Event(Arrival { ticket, answerable: true, event, digest: None }));
+        let id = event.event_id.as_deref().unwrap_or_default();
+        let thread = self.follow.map(|more| Box::new(Thread::new(mark(&format!("{id}{more}")), b"luggage")));
+        self.feed(Input::Event(Arrival { ticket, answerable: true, event, digest: None, thread }));
         self.tickets
     }
 

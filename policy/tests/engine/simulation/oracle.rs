@@ -258,7 +258,7 @@ impl Oracle {
                     );
                     self.forwarded(at, *number, *lane, body);
                 }
-                Output::Render { number, params, after } => {
+                Output::Render { number, params, after, .. } => {
                     assert_eq!((*after, self.stepped), (Some(self.seq), true), "a render waits for its step");
                     self.render_asked(at, *number, params);
                 }

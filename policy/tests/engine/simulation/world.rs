@@ -1,7 +1,7 @@
 //! The producer, the host, the clock and the operator.
 
 use bytes::Bytes;
-use mcpl_codec::Event;
+use mcpl_codec::{Event, raw};
 use mcpl_policy::admission::{FeatureSets, Learned};
 use mcpl_policy::engine::{Answer, Arrival, ChannelFact, GrantFact, Host, Phase, Stance, Taught, Ticket};
 use mcpl_policy::profile::Dedup;
@@ -11,6 +11,7 @@ use super::chance::Chance;
 use super::oracle::{Fact, Oracle, Seen};
 use crate::book::Book;
 use crate::draft::Draft;
+use crate::marks::{self, Marks};
 use crate::say::{CHANNELS, DECLARED, GRANTED, Say, legacy};
 use crate::telling::Telling;
 use crate::watch::assert_told;
@@ -22,6 +23,7 @@ const EPOCH_MS: i64 = 1_767_225_600_000;
 pub(super) struct World {
     engine: Engine,
     book: Book,
+    marks: Marks,
     oracle: Oracle,
     chance: Chance,
     settings: Settings,
@@ -49,6 +51,7 @@ impl World {
         Self {
             engine,
             book: Book::default(),
+            marks: Marks::default(),
             oracle: Oracle::new(settings.clone(), tight),
             chance,
             settings,
@@ -120,12 +123,23 @@ impl World {
             match output {
                 // What is gated on a step may come before it.
                 Output::Step(step) => {
-                    assert_told(&step, &self.engine.take_seen());
+                    let told = self.engine.take_seen();
+                    assert_told(&step, &told);
                     self.book.apply(&step);
+                    self.marks.learn(&told);
+                    self.marks.assert_written(&self.book);
                     self.engine.durable(step.seq);
                     outputs.insert(0, Output::Step(step));
                 }
                 output => outputs.push(output),
+            }
+        }
+        for output in &outputs {
+            if let Output::Forward { body: told, thread, .. } | Output::Render { params: told, thread, .. } =
+                output
+            {
+                let event_id = raw::member(told, "eventId").and_then(raw::string).unwrap();
+                self.marks.assert_handed(&event_id, thread.as_deref());
             }
         }
         for output in &mut outputs {
@@ -250,7 +264,8 @@ impl World {
     fn arrive(&mut self, draft: Draft, answerable: bool) {
         self.tickets += 1;
         let ticket = self.tickets;
-        let arrival = Arrival { ticket: Ticket(ticket), answerable, event: draft.event(), digest: None };
+        let (event, thread) = (draft.event(), marks::thread(&draft.id));
+        let arrival = Arrival { ticket: Ticket(ticket), answerable, event, digest: None, thread };
         self.feed(Input::Event(arrival), &Fact::Event { draft, ticket, answerable });
         if self.chance.percent(75) {
             self.write_out();

@@ -52,7 +52,7 @@ impl Rig {
         });
         let params = Bytes::from(format!("{{\"key\":\"{}\"}}", "k".repeat(bytes)));
         let now = self.core.clock.now();
-        assert!(self.session.exchange.render(now, seq, &params, Some(seq)));
+        assert!(self.session.exchange.render(now, seq, (&params, None), Some(seq)));
         self.session.carry(&mut self.core);
     }
 

@@ -12,7 +12,12 @@ const OTHER: &str = r#"{"jsonrpc":"2.0","id":"other","result":{"content":1.0}}"#
 
 /// What the producer is asked by a render of the engine's, and the number under which it is sent.
 fn asked(bench: &mut Bench, number: u64) -> (String, u64) {
-    assert!(bench.exchange.render(bench.now, number, &Bytes::from_static(PARAMS.as_bytes()), Some(7)));
+    assert!(bench.exchange.render(
+        bench.now,
+        number,
+        (&Bytes::from_static(PARAMS.as_bytes()), None),
+        Some(7)
+    ));
     let Some(Deed::Send { to: Side::Producer, line, after: Some(7), cargo: Cargo::Render(wire) }) =
         bench.exchange.poll()
     else {
@@ -254,15 +259,15 @@ fn renders_that_are_not_answered_are_bounded_and_make_room_in_time() {
     let mut bench = Bench::open();
     let params = Bytes::from_static(PARAMS.as_bytes());
     let wires: Vec<u64> = (0..MAX_RENDERS as u64).map(|number| asked(&mut bench, number).1).collect();
-    assert!(!bench.exchange.render(bench.now, 9_999, &params, None), "too many wait to be written");
+    assert!(!bench.exchange.render(bench.now, 9_999, (&params, None), None), "too many wait to be written");
     for wire in &wires[1..] {
         bench.exchange.render_written(bench.now, *wire);
     }
-    assert!(!bench.exchange.render(bench.now, 9_999, &params, None), "too many are handled");
+    assert!(!bench.exchange.render(bench.now, 9_999, (&params, None), None), "too many are handled");
     assert!(bench.exchange.poll().is_none(), "and what is not noted is not sent");
     bench.exchange.render_dropped(wires[1]);
     asked(&mut bench, 9_999);
-    assert!(!bench.exchange.render(bench.now, 9_999, &params, None));
+    assert!(!bench.exchange.render(bench.now, 9_999, (&params, None), None));
     bench.now = Now::at(1_000 + 5_000);
     asked(&mut bench, 9_999);
     let mut told_of = |wire| told(&mut bench.exchange, bench.now, wire, &result("1", "{}"));

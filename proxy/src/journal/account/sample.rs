@@ -71,6 +71,7 @@ pub(crate) fn work(fate: Fate) -> WorkRow {
         outcome: Some(Outcome::First),
         prior: None,
         event_id: None,
+        thread: None,
     }
 }
 
