@@ -8,7 +8,7 @@
 //!
 //! A [`Tap`] in each binding notes what a step says of the occurrences it changes and gives it on once the step is
 //! on disk. The [`Hub`] numbers these *observations* and keeps the last [`OBSERVATIONS`] of them. Readers are served
-//! by a thread of their own, so that whatever they cost, the data path pays for one push.
+//! by a thread of their own, which gives way to others: whatever they cost, the data path pays for one push.
 //!
 //! | is bounded | by |
 //! |---|---|
@@ -27,6 +27,7 @@ mod frame;
 mod hub;
 mod notice;
 mod observation;
+mod priority;
 mod reader;
 mod request;
 mod ring;

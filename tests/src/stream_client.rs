@@ -14,6 +14,8 @@ use crate::PATIENCE;
 pub struct StreamSocket {
     stream: TcpStream,
     read: Vec<u8>,
+    /// The code of the close frame that ended it, once it has.
+    pub closed: Option<u16>,
 }
 
 impl StreamSocket {
@@ -54,7 +56,11 @@ impl StreamSocket {
         };
         let rest = read.split_off(end);
         let head = String::from_utf8_lossy(&read).into_owned();
-        Ok(if head.starts_with("HTTP/1.1 101 ") { Ok(Self { stream, read: rest }) } else { Err(head) })
+        Ok(if head.starts_with("HTTP/1.1 101 ") {
+            Ok(Self { stream, read: rest, closed: None })
+        } else {
+            Err(head)
+        })
     }
 
     /// Says one message.
@@ -91,7 +97,10 @@ impl StreamSocket {
             let payload = self.bytes(length as usize).await?;
             match head[0] {
                 0x81 => return Some(payload),
-                0x88 => return None,
+                0x88 => {
+                    self.closed = payload.first_chunk().map(|code| u16::from_be_bytes(*code));
+                    return None;
+                }
                 0x89 => {
                     let length = 0x80 | payload.len() as u8;
                     let pong = [&[0x8a, length, 0, 0, 0, 0], &payload[..]].concat();

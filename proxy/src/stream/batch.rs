@@ -1,5 +1,7 @@
-//! Observations as a batch. Readers that are in step are sent the same text, which is made once.
+//! Observations as a batch. Readers are sent the same text, which is made once: batches end at the same numbers for
+//! everybody, so that who was out of step is in step again with the next one.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use mcpl_codec::Line;
@@ -10,12 +12,12 @@ use super::entry::Entry;
 use super::frame::Reason;
 use crate::journal::account::rfc3339;
 
-/// A batch has this many events at most.
+/// A batch has this many events at most, and ends at their multiples.
 pub const BATCH_EVENTS: usize = 256;
 /// And is ended by the event that makes it this long, in bytes.
 pub const BATCH_BYTES: usize = 128 * 1024;
-/// So many texts are remembered for other readers.
-const REMEMBERED: usize = 8;
+/// So many texts are remembered for other readers, of [`BATCH_BYTES`] or a little more each.
+const REMEMBERED: usize = 32;
 
 #[derive(Serialize)]
 struct Event {
@@ -32,6 +34,8 @@ struct Made {
     reason: Reason,
     after: u64,
     last: u64,
+    /// It would be no longer if there were more.
+    is_full: bool,
     line: Line,
 }
 
@@ -41,12 +45,31 @@ pub(super) struct Batches {
     /// The stream's name, and its epoch.
     stream: String,
     epoch: String,
-    made: std::collections::VecDeque<Made>,
+    made: VecDeque<Made>,
 }
 
 impl Batches {
     pub(super) fn new(stream: &str, epoch: &str) -> Self {
-        Self { stream: stream.to_owned(), epoch: epoch.to_owned(), made: std::collections::VecDeque::new() }
+        Self { stream: stream.to_owned(), epoch: epoch.to_owned(), made: VecDeque::new() }
+    }
+
+    /// Where a batch of what follows number `after`, up to number `until`, ends at the latest.
+    pub(super) fn end(after: u64, until: u64) -> u64 {
+        let most = BATCH_EVENTS as u64;
+        until.min((after - after % most).saturating_add(most)).max(after)
+    }
+
+    /// The batch of what follows number `after` and ends at number `end`, or sooner, if it was made; and its last
+    /// number.
+    pub(super) fn known(&mut self, reason: Reason, after: u64, end: u64) -> Option<(Line, u64)> {
+        let fits = |made: &Made| {
+            let is_whole = made.last == end || made.is_full && made.last < end;
+            made.reason == reason && made.after == after && is_whole
+        };
+        let made = self.made.remove(self.made.iter().position(fits)?)?;
+        let found = (made.line.clone(), made.last);
+        self.made.push_front(made);
+        Some(found)
     }
 
     /// The batch of `observations`, which follow number `after`, or of the first of them; and its last number.
@@ -57,17 +80,12 @@ impl Batches {
         after: u64,
         observations: &[Arc<Observation>],
     ) -> (Line, u64) {
-        let until = after + observations.len() as u64;
-        let known =
-            self.made.iter().find(|made| made.reason == reason && made.after == after && made.last <= until);
-        // A shorter one will do as well as long as nobody waits for more of it.
-        if let Some(known) = known.filter(|known| known.last == until || observations.len() >= BATCH_EVENTS) {
-            return (known.line.clone(), known.last);
-        }
         let (line, last) = self.write(reason, after, observations);
         if last > after {
+            let is_full =
+                last.is_multiple_of(BATCH_EVENTS as u64) || last < after + observations.len() as u64;
             self.made.truncate(REMEMBERED - 1);
-            self.made.push_front(Made { reason, after, last, line: line.clone() });
+            self.made.push_front(Made { reason, after, last, is_full, line: line.clone() });
         }
         (line, last)
     }

@@ -16,12 +16,15 @@ use crate::journal::account::Past;
 
 /// Notices that wait to be given to the readers; past it the oldest go.
 const UNTOLD: usize = 4096;
+/// Observations that wait for their numbers, about. To forget the oldest for them costs more than to leave them: it is
+/// for the readers' thread to do, as long as that comes to it.
+const INCOMING: usize = 8192;
 
 /// The stream of one run of the program. Clones are the same.
 #[derive(Clone)]
 pub struct Hub {
     shared: Arc<Shared>,
-    thread: Arc<Mutex<Option<Thread>>>,
+    served: Arc<Mutex<Served>>,
 }
 
 impl std::fmt::Debug for Hub {
@@ -30,15 +33,34 @@ impl std::fmt::Debug for Hub {
     }
 }
 
+/// What is told as it is now.
+#[derive(Default)]
+struct Notices {
+    /// What was not given to the readers yet.
+    untold: VecDeque<Notice>,
+    /// The newest notice of each scope, for who comes later.
+    current: Waiting,
+}
+
+impl Notices {
+    fn push(&mut self, notice: Notice) {
+        self.current.push(notice.clone());
+        if self.untold.len() >= UNTOLD {
+            self.untold.pop_front();
+        }
+        self.untold.push_back(notice);
+    }
+}
+
 /// What the threads share.
 pub(super) struct Shared {
     pub(super) epoch: String,
     /// Where the journal lies, for snapshots.
     pub(super) dir: PathBuf,
+    /// What was published and has no number yet: a binding leaves it here, and who looks into the ring puts it in.
+    incoming: Mutex<Vec<Observation>>,
     ring: Mutex<Ring>,
-    untold: Mutex<VecDeque<Notice>>,
-    /// The newest notice of each scope, for who comes later.
-    current: Mutex<Waiting>,
+    notices: Mutex<Notices>,
     /// Somebody waits for news and was not woken yet.
     waits: AtomicBool,
     news: Notify,
@@ -46,6 +68,12 @@ pub(super) struct Shared {
     wanted: AtomicBool,
     /// Readers that are served or about to be.
     pub(super) readers: AtomicUsize,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("epoch", &self.epoch).finish_non_exhaustive()
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -64,15 +92,15 @@ impl Hub {
         let shared = Shared {
             epoch: format!("{:016x}", rand::random::<u64>()),
             dir: dir.to_owned(),
+            incoming: Mutex::default(),
             ring: Mutex::new(Ring::new(observations, bytes)),
-            untold: Mutex::default(),
-            current: Mutex::default(),
+            notices: Mutex::default(),
             waits: AtomicBool::new(false),
             news: Notify::new(),
             wanted: AtomicBool::new(false),
             readers: AtomicUsize::new(0),
         };
-        Self { shared: Arc::new(shared), thread: Arc::default() }
+        Self { shared: Arc::new(shared), served: Arc::default() }
     }
 
     #[cfg(test)]
@@ -87,21 +115,20 @@ impl Hub {
 
     /// What is on disk is told, in this order.
     pub fn publish(&self, observations: impl Iterator<Item = Observation>) {
-        let mut ring = lock(&self.shared.ring);
-        observations.for_each(|observation| ring.push(observation));
-        drop(ring);
+        let mut incoming = lock(&self.shared.incoming);
+        incoming.extend(observations);
+        let is_full = incoming.len() >= INCOMING;
+        drop(incoming);
+        if is_full {
+            // Nobody has come to do it.
+            drop(self.shared.ring());
+        }
         self.shared.wake();
     }
 
     /// Tells a notice to the readers there are.
     pub fn notify(&self, notice: Notice) {
-        lock(&self.shared.current).push(notice.clone());
-        let mut untold = lock(&self.shared.untold);
-        if untold.len() >= UNTOLD {
-            untold.pop_front();
-        }
-        untold.push_back(notice);
-        drop(untold);
+        lock(&self.shared.notices).push(notice);
         self.shared.wake();
     }
 
@@ -127,14 +154,14 @@ impl Hub {
 
     /// Serves a reader on a connection that has become a WebSocket.
     pub(crate) fn receive(&self, upgraded: Upgraded, pass: Pass) {
-        let mut thread = lock(&self.thread);
-        if thread.is_none() {
+        let mut served = lock(&self.served);
+        if matches!(*served, Served::NotYet) {
             match Thread::start(&self.shared) {
-                Ok(started) => *thread = Some(started),
+                Ok(started) => *served = Served::By(started),
                 Err(error) => tracing::error!(%error, "there is no thread to serve the event stream on"),
             }
         }
-        if let Some(thread) = thread.as_ref() {
+        if let Served::By(thread) = &*served {
             thread.serve(upgraded, pass);
         }
     }
@@ -155,11 +182,22 @@ impl Hub {
 
     /// Ends every reader, told that the program goes. Waits until they are gone, for a moment at most.
     pub async fn end(&self) {
-        let thread = lock(&self.thread).take();
-        if let Some(thread) = thread {
+        let served = std::mem::replace(&mut *lock(&self.served), Served::NoMore);
+        if let Served::By(thread) = served {
             thread.end().await;
         }
     }
+}
+
+/// Whether readers are served.
+#[derive(Debug, Default)]
+enum Served {
+    /// None has come.
+    #[default]
+    NotYet,
+    By(Thread),
+    /// The program ends: who comes now is closed.
+    NoMore,
 }
 
 /// The place of one reader.
@@ -189,7 +227,7 @@ impl Shared {
         loop {
             self.waits.store(true, Ordering::Release);
             // Looked at after it was said that somebody waits, so that nothing is missed in between.
-            if self.last() > after || !lock(&self.untold).is_empty() {
+            if self.last() > after || !lock(&self.notices).untold.is_empty() {
                 self.waits.store(false, Ordering::Release);
                 return;
             }
@@ -197,25 +235,35 @@ impl Shared {
         }
     }
 
+    /// The ring, with all that was published.
+    fn ring(&self) -> MutexGuard<'_, Ring> {
+        let mut ring = lock(&self.ring);
+        // In this order, so that nothing overtakes: who has the ring takes what there is.
+        ring.swap(&mut lock(&self.incoming));
+        ring.take();
+        ring
+    }
+
+    #[cfg(test)]
+    pub(super) fn incoming(&self) -> usize {
+        lock(&self.incoming).len()
+    }
+
     pub(super) fn last(&self) -> u64 {
-        lock(&self.ring).last()
+        self.ring().last()
     }
 
     pub(super) fn first(&self) -> u64 {
-        lock(&self.ring).first()
+        self.ring().first()
     }
 
     pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Beyond> {
-        lock(&self.ring).read(after, until, most)
+        self.ring().read(after, until, most)
     }
 
-    /// Notices that were not given to anybody yet.
-    pub(super) fn untold(&self) -> Vec<Notice> {
-        lock(&self.untold).drain(..).collect()
-    }
-
-    /// How everything is now, for who has just come.
-    pub(super) fn current(&self) -> Vec<Notice> {
-        lock(&self.current).iter().cloned().collect()
+    /// Notices that were not given to anybody yet, and how everything is with them, for who has just come.
+    pub(super) fn notices(&self) -> (Vec<Notice>, Vec<Notice>) {
+        let mut notices = lock(&self.notices);
+        (notices.untold.drain(..).collect(), notices.current.iter().cloned().collect())
     }
 }

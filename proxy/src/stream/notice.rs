@@ -74,6 +74,10 @@ impl Waiting {
         }
     }
 
+    pub(super) fn extend(&mut self, notices: impl IntoIterator<Item = Notice>) {
+        notices.into_iter().for_each(|notice| self.push(notice));
+    }
+
     pub(super) fn pop(&mut self) -> Option<Notice> {
         self.0.pop_front()
     }

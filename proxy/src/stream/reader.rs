@@ -47,13 +47,23 @@ pub(super) struct Post {
 }
 
 impl Post {
+    /// Notices are wanted from now on, after these.
+    fn begin(&self, current: Vec<Notice>) {
+        self.end();
+        self.wanted.set(true);
+        self.notices.borrow_mut().extend(current);
+    }
+
+    /// None are wanted, nor those that wait.
+    fn end(&self) {
+        self.wanted.set(false);
+        *self.notices.borrow_mut() = Waiting::default();
+    }
+
     /// There is news, these notices among it.
     pub(super) fn tell(&self, notices: &[Notice]) {
         if self.wanted.get() {
-            let mut waiting = self.notices.borrow_mut();
-            for notice in notices {
-                waiting.push(notice.clone());
-            }
+            self.notices.borrow_mut().extend(notices.iter().cloned());
         }
         if let Some(waker) = self.waker.take() {
             waker.wake();
@@ -108,43 +118,49 @@ impl Reader {
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         *self.post.waker.borrow_mut() = Some(cx.waker().clone());
-        loop {
-            if self.board.is_ending() && !self.parted {
-                self.parted = true;
-                self.connection.writer.part(Close::new(Close::AWAY, "the sidecar ends"));
-                return Poll::Ready(());
+        if self.board.is_ending() && !self.parted {
+            self.parted = true;
+            self.connection.writer.part(Close::new(Close::AWAY, "the sidecar ends"));
+            return Poll::Ready(());
+        }
+        let mut moved = false;
+        // Its answers wait with everything else: who does not read is not read.
+        if !self.outbox.is_full() {
+            match self.connection.reader.poll_read(cx, &mut self.framer) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                Poll::Ready(Ok(_)) => moved = true,
+                Poll::Pending => {}
             }
-            let mut moved = false;
-            // Its answers wait with everything else: who does not read is not read.
-            if !self.outbox.is_full() {
-                match self.connection.reader.poll_read(cx, &mut self.framer) {
-                    Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
-                    Poll::Ready(Ok(_)) => moved = true,
-                    Poll::Pending => {}
-                }
-                while let Some(frame) = self.framer.next() {
-                    let answer = self.answer(&frame);
-                    self.outbox.push(&answer, None);
-                }
-            }
-            moved |= self.fill(cx);
-            match self.connection.writer.poll_write(cx, &mut self.outbox) {
-                Poll::Ready(Err(_)) => return Poll::Ready(()),
-                Poll::Ready(Ok(progress)) if progress.written == 0 && progress.empty => self.rest(),
-                Poll::Ready(Ok(_)) => {
-                    self.rest();
-                    moved = true;
-                }
-                Poll::Pending => {
-                    if self.stalled.as_mut().poll(cx).is_ready() {
-                        return Poll::Ready(());
-                    }
-                }
-            }
-            if !moved {
-                return Poll::Pending;
+            while let Some(frame) = self.framer.next() {
+                let answer = self.answer(&frame);
+                self.outbox.push(&answer, None);
             }
         }
+        moved |= self.fill(cx);
+        let waited = self.outbox.bytes();
+        match self.connection.writer.poll_write(cx, &mut self.outbox) {
+            Poll::Ready(Err(_)) => return Poll::Ready(()),
+            Poll::Ready(Ok(progress)) if progress.written == 0 && progress.empty => self.rest(),
+            Poll::Ready(Ok(_)) => {
+                self.rest();
+                moved = true;
+            }
+            // It takes some, if not all: it is slow, and that is all.
+            Poll::Pending if self.outbox.bytes() < waited => {
+                self.rest();
+                let _ = self.stalled.as_mut().poll(cx);
+            }
+            Poll::Pending => {
+                if self.stalled.as_mut().poll(cx).is_ready() {
+                    return Poll::Ready(());
+                }
+            }
+        }
+        if moved {
+            // There may be more, after the others' turn: readers stay near each other, and are sent the same texts.
+            cx.waker().wake_by_ref();
+        }
+        Poll::Pending
     }
 
     /// It takes what it is sent.
@@ -208,16 +224,15 @@ impl Reader {
         };
         let shared = self.board.shared();
         if stream == Stream::Notices {
-            self.post.wanted.set(true);
-            let mut waiting = self.post.notices.borrow_mut();
             // How everything is now, and from then on what changes.
-            *waiting = Waiting::default();
-            for notice in shared.current() {
-                waiting.push(notice);
-            }
+            let current = self.board.tell();
+            self.post.begin(current);
             return frame::message("subscribed", &json!({ "stream": NOTICES }));
         }
-        let cursor = stream.cursor(wanted.after);
+        // What there is by now was there before it.
+        self.board.tell();
+        // What cannot be gone on from gets a snapshot.
+        let cursor = stream.cursor(wanted.after).filter(|cursor| shared.read(*cursor, *cursor, 0).is_ok());
         self.journal = Some(match cursor {
             Some(cursor) => Subscription::after(cursor, &self.board),
             None => Subscription::anew(wanted.tail.min(TAIL), &self.board),
@@ -236,8 +251,7 @@ impl Reader {
     fn unsubscribe(&mut self, name: &str) -> Line {
         match self.stream(name) {
             Ok(Stream::Notices) => {
-                self.post.wanted.set(false);
-                *self.post.notices.borrow_mut() = Waiting::default();
+                self.post.end();
             }
             Ok(_) => self.journal = None,
             Err(error) => return error,

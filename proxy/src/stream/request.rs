@@ -16,7 +16,7 @@ pub(super) enum Request {
 
 /// What is subscribed to.
 #[derive(Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase", deny_unknown_fields, expecting = "an object with a stream")]
 pub(super) struct Wanted {
     pub(super) stream: String,
     /// The last event that the reader has applied; none: it knows nothing.
@@ -28,7 +28,7 @@ pub(super) struct Wanted {
 }
 
 #[derive(Debug, Deserialize, PartialEq, Eq)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "an object with a stream")]
 pub(super) struct Named {
     pub(super) stream: String,
 }

@@ -23,11 +23,25 @@ pub(super) struct Ring {
     bytes: usize,
     most: usize,
     most_bytes: usize,
+    /// What is to be taken next. Its room is used again.
+    next: Vec<Observation>,
 }
 
 impl Ring {
     pub(super) fn new(most: usize, most_bytes: usize) -> Self {
-        Self { kept: VecDeque::new(), first: 1, bytes: 0, most, most_bytes }
+        Self { kept: VecDeque::new(), first: 1, bytes: 0, most, most_bytes, next: Vec::new() }
+    }
+
+    /// Puts what is to be taken next aside for [`Ring::take`], and leaves an empty list for it.
+    pub(super) fn swap(&mut self, next: &mut Vec<Observation>) {
+        std::mem::swap(&mut self.next, next);
+    }
+
+    /// Takes what was put aside, in order.
+    pub(super) fn take(&mut self) {
+        let mut next = std::mem::take(&mut self.next);
+        next.drain(..).for_each(|observation| self.push(observation));
+        self.next = next;
     }
 
     /// Takes the next; the oldest go for it.

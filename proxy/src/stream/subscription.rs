@@ -4,7 +4,7 @@ use std::task::{Context, Poll};
 
 use mcpl_codec::Line;
 
-use super::batch::BATCH_EVENTS;
+use super::batch::Batches;
 use super::frame::{self, Reason};
 use super::snapshot::Snapshot;
 use super::thread::Board;
@@ -71,12 +71,12 @@ impl Subscription {
             return Next::Nothing;
         }
         let reason = if self.cursor >= tip { self.reason } else { reason };
-        let Ok(observations) = board.shared().read(self.cursor, until, BATCH_EVENTS) else {
+        let end = Batches::end(self.cursor, until);
+        let Ok((line, last)) = board.batch(reason, self.cursor, end) else {
             // It is too far behind.
             *self = Self::anew(0, board);
             return self.next(cx, board);
         };
-        let (line, last) = board.batch(reason, self.cursor, &observations);
         self.cursor = last;
         self.greeting = false;
         Next::Line(line)

@@ -38,5 +38,7 @@ pub(super) fn seen(number: u64) -> Seen {
     }
 }
 
+mod bounds;
 mod catalogue;
 mod readers;
+mod stage;

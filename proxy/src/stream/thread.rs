@@ -12,14 +12,20 @@ use mcpl_codec::Line;
 use tokio::sync::mpsc;
 use tokio::task::{JoinSet, LocalSet};
 
-use super::Observation;
-use super::batch::Batches;
+use super::batch::{BATCH_EVENTS, Batches};
 use super::frame::Reason;
 use super::hub::{Pass, Shared};
+use super::notice::Notice;
+use super::priority;
 use super::reader::{Post, Reader};
+use super::ring::Beyond;
 
 /// Readers at a time; one more is answered 503.
 pub const READERS: usize = 64;
+/// Parts of snapshots that are read at a time.
+const SNAPSHOTS: usize = 2;
+/// What its threads are called.
+const NAME: &str = "stream";
 /// News are told at most this often: readers that are in step are then told the same, which is written once.
 const PACE: Duration = Duration::from_millis(20);
 /// How long the last words to the readers may take.
@@ -38,9 +44,14 @@ pub(super) struct Thread {
 impl Thread {
     pub(super) fn start(shared: &Arc<Shared>) -> io::Result<Self> {
         let (visitors, come) = mpsc::channel(READERS);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(SNAPSHOTS)
+            .thread_name(NAME)
+            .build()?;
         let shared = Arc::clone(shared);
-        let thread = std::thread::Builder::new().name("stream".to_owned()).spawn(move || {
+        let thread = std::thread::Builder::new().name(NAME.to_owned()).spawn(move || {
+            priority::lower();
             LocalSet::new().block_on(&runtime, serve(shared, come));
             // A snapshot that is being read is nobody's any more.
             runtime.shutdown_background();
@@ -100,8 +111,14 @@ impl Board {
         self.ending.get()
     }
 
-    pub(super) fn batch(&self, reason: Reason, after: u64, of: &[Arc<Observation>]) -> (Line, u64) {
-        self.batches.borrow_mut().make(reason, after, of)
+    /// The batch of what follows number `after` and ends at number `end`, or sooner; and its last number.
+    pub(super) fn batch(&self, reason: Reason, after: u64, end: u64) -> Result<(Line, u64), Beyond> {
+        let mut batches = self.batches.borrow_mut();
+        // What one reader was sent is not looked for again for the others.
+        if let Some(known) = batches.known(reason, after, end) {
+            return Ok(known);
+        }
+        Ok(batches.make(reason, after, &self.shared.read(after, end, BATCH_EVENTS)?))
     }
 
     /// The id of one more notice.
@@ -116,13 +133,15 @@ impl Board {
         posts.push(Rc::downgrade(post));
     }
 
-    /// Everybody is told what there is by now.
-    pub(super) fn tell(&self) {
+    /// Everybody is told what there is by now. What is told of as it is now, for who has just come: nothing of it
+    /// is told again.
+    pub(super) fn tell(&self) -> Vec<Notice> {
         self.tip.set(self.shared.last());
-        let untold = self.shared.untold();
+        let (untold, current) = self.shared.notices();
         for post in self.posts.borrow().iter().filter_map(Weak::upgrade) {
             post.tell(&untold);
         }
+        current
     }
 }
 

@@ -21,8 +21,9 @@
 //! - **rate**: accepted events a second through the built program, over TCP, with 1, 64 and 512 of them unanswered
 //!   at a time; against appends of as many bytes with one `fdatasync` for as many events, and against `SQLite`
 //!   (write-ahead log, `synchronous=FULL`) with one commit an event.
-//! - **watch**: the same rate without `[admin]`, with it, and with 20 readers of the event stream; the state is in
-//!   memory, where no disk hides what that costs.
+//! - **watch**: the same rate, and then 5,000 events a second: without `[admin]`, with it, once somebody has come to
+//!   read, with one reader of the event stream and with 20. These are a process of their own, once as it is and once
+//!   at nice 10. The state is in memory, where no disk hides what that costs.
 //! - **pass**: a request of the host's and its answer by the producer, in the same session, while 512 events are
 //!   unanswered; with the state on the disk against the state in memory: with as many unanswered there, and with as many
 //!   events a second, 512 of them at a time.
@@ -40,6 +41,7 @@ mod books;
 mod event;
 mod plain;
 mod program;
+mod readers;
 mod renders;
 mod sum;
 mod traffic;
@@ -123,6 +125,12 @@ fn new_folder(under: &Path) -> TempDir {
 }
 
 fn main() {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((word, rest)) = words.split_first()
+        && word == readers::WORD
+    {
+        return readers::be(rest);
+    }
     let Some(plan) = Plan::read() else { return };
     assert!(plan.bin.is_file(), "{} is not there: cargo build --release -p mcpl-sidecar", plan.bin.display());
     let kind = |dir: &Path| statfs(dir).expect("a file system").f_type;

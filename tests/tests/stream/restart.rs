@@ -50,5 +50,6 @@ async fn when_the_program_ends_in_order_readers_are_told_with_a_close() {
     while socket.hear().await.unwrap().get("event.batch").is_none() {}
     world.program().signal(rustix::process::Signal::TERM);
     assert!(socket.hear().await.is_none());
+    assert_eq!(socket.closed, Some(1001), "it goes away");
     assert!(world.program().exit().await.success());
 }

@@ -1,116 +1,9 @@
-//! Readers on a hub of their own, over a `WebSocket` in memory.
+//! What readers are told of observations and of notices.
 
-use std::path::Path;
-use std::rc::Rc;
+use serde_json::json;
 
-use bytes::Bytes;
-use mcpl_codec::{Frame, Framer, Line};
-use serde_json::{Value, json};
-use tokio::io::{DuplexStream, duplex};
-use tokio::task::LocalSet;
-
+use super::stage::{numbers, on_stage};
 use super::*;
-use crate::outbox::Outbox;
-use crate::stream::reader::Reader;
-use crate::stream::thread::Board;
-use crate::transport::Connection;
-use crate::transport::ws::{Role, connection};
-
-/// A hub, its board, and how often that is told.
-struct Stage {
-    hub: Hub,
-    board: Rc<Board>,
-    dir: tempfile::TempDir,
-}
-
-/// The other end of a reader.
-struct Client {
-    connection: Connection,
-    framer: Framer,
-    outbox: Outbox,
-}
-
-impl Stage {
-    fn new(observations: usize) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let hub = Hub::bounded(Path::new(dir.path()), observations, usize::MAX);
-        let board = Rc::new(Board::new(hub.shared()));
-        Self { hub, board, dir }
-    }
-
-    /// Observations of the occurrences of these numbers are on disk, and that is told.
-    fn publish(&self, numbers: impl IntoIterator<Item = u64>) {
-        self.hub.publish(numbers.into_iter().map(observation));
-        self.board.tell();
-    }
-
-    fn notify(&self, notice: Notice) {
-        self.hub.notify(notice);
-        self.board.tell();
-    }
-
-    /// A reader; `room` bytes are on their way to it at most.
-    fn reader(&self, room: usize) -> Client {
-        let (ours, theirs) = duplex(room);
-        tokio::task::spawn_local(Reader::new(ours, Rc::clone(&self.board)).serve());
-        Client::on(theirs)
-    }
-
-    fn journal(&self) -> String {
-        self.hub.shared().journal()
-    }
-}
-
-impl Client {
-    fn on(stream: DuplexStream) -> Self {
-        let connection = connection(tokio::io::split(stream), Role::Client, &Bytes::new(), String::new());
-        Self { framer: connection.framer(1 << 20), connection, outbox: Outbox::default() }
-    }
-
-    async fn say(&mut self, message: &Value) {
-        self.outbox.push(&Line::from_vec(message.to_string().into_bytes()), None);
-        self.connection.writer.write(&mut self.outbox).await.unwrap();
-    }
-
-    async fn subscribe(&mut self, stream: &str, after: Option<u64>) {
-        self.say(&json!({ "subscribe": { "stream": stream, "after": after } })).await;
-    }
-
-    async fn hear(&mut self) -> Value {
-        loop {
-            match self.framer.next() {
-                Some(Frame::Line(line)) => return serde_json::from_slice(line.text()).unwrap(),
-                Some(Frame::TooLong(_)) => panic!("a message is longer than a client reads"),
-                None => assert!(self.connection.reader.read(&mut self.framer).await.unwrap() > 0),
-            }
-        }
-    }
-
-    /// The next message, which has that name.
-    async fn hear_of(&mut self, name: &str) -> Value {
-        let message = self.hear().await;
-        assert_eq!(message.as_object().unwrap().keys().collect::<Vec<_>>(), [name], "{message}");
-        message[name].clone()
-    }
-
-    async fn batch(&mut self) -> Value {
-        let batch = self.hear_of("event.batch").await;
-        let numbers: Vec<u64> = numbers(&batch);
-        assert_eq!(batch["firstSeq"].as_u64(), numbers.first().copied());
-        assert_eq!(batch["lastSeq"].as_u64(), numbers.last().copied());
-        assert!(numbers.windows(2).all(|pair| pair[0] + 1 == pair[1]), "dense: {numbers:?}");
-        assert!(numbers.len() <= BATCH_EVENTS && batch.to_string().len() <= BATCH_BYTES + 4096);
-        batch
-    }
-}
-
-fn numbers(batch: &Value) -> Vec<u64> {
-    batch["events"].as_array().unwrap().iter().map(|event| event["seq"].as_u64().unwrap()).collect()
-}
-
-async fn on_stage(observations: usize, play: impl AsyncFnOnce(Stage)) {
-    LocalSet::new().run_until(async { play(Stage::new(observations)).await }).await;
-}
 
 #[tokio::test]
 async fn a_replay_goes_over_into_what_is_live_without_a_gap_or_a_repeat() {
@@ -172,7 +65,7 @@ async fn a_cursor_of_another_run_one_that_is_gone_and_one_that_never_was_get_a_s
         ] {
             let mut client = stage.reader(1 << 20);
             client.subscribe(stream, after).await;
-            client.hear_of("subscribed").await;
+            assert_eq!(client.hear_of("subscribed").await["after"], json!(null), "a snapshot follows");
             let snapshot = client.hear_of("snapshot").await;
             assert_eq!(
                 snapshot,
@@ -307,6 +200,8 @@ async fn what_cannot_be_read_is_answered_and_the_socket_goes_on() {
             client.say(&wrong).await;
             let error = client.hear_of("error").await;
             assert!(error["error"].is_string() && error["hint"].is_string(), "{error}");
+            let is_long = wrong.to_string().len() > REQUEST_BYTES;
+            assert_eq!(error["error"] == "the message is too long", is_long, "{error}");
         }
         client.subscribe(&stage.journal(), Some(0)).await;
         client.hear_of("subscribed").await;
