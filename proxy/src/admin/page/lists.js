@@ -3,7 +3,7 @@
 import { $, h, show } from "/element.js";
 import { ROWS, displacedOf, named, open, order, rows, view } from "/known.js";
 import { belongs, isDisplaced, isDropped, isWithdrawal, kindOfScope, number, subjectOf } from "/occurrence.js";
-import { clock, count, mono, sentence, since, tag, unknown, why } from "/words.js";
+import { clock, count, mono, sentence, since, tag, tries, unknown, why } from "/words.js";
 
 export const fits = (data) =>
   !view.filter || [data.eventId, data.id, belongs(data)].some((text) => (text ?? "").toLowerCase().includes(view.filter));
@@ -36,7 +36,7 @@ export function drawHeld() {
         h("td", { role: "cell" }, mono(data.eventId), h("span", { class: "sub" }, data.id, data.notices > 1 ? ` · ${data.notices} notices` : "")),
         h("td", { role: "cell", class: "of" }, h("span", { class: "id" }, belongs(data)), h("span", { class: "sub" }, kindOfScope(data))),
         h("td", { role: "cell", class: "because" }, data.state === "held" ? "" : tag(data.state), h("span", { class: "why" }, why(data)),
-          data.attempts ? h("span", { class: "sub" }, `${data.attempts} tries${data.notBefore ? `, next ${clock(data.notBefore)}` : ""}`) : ""),
+          data.attempts ? h("span", { class: "sub" }, `${tries(data.attempts)}${data.notBefore ? `, next ${clock(data.notBefore)}` : ""}`) : ""),
         h("td", { role: "cell", class: "num", "data-is": "displaced" }, displaced ? count(displaced) : "–"),
         h("td", { role: "cell", class: "num", "data-is": "held for" }, since(data.admitted))),
     };

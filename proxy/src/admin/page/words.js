@@ -78,7 +78,7 @@ export function sentence(data) {
     case "dead-letter":
       return [`refused: ${data.refusal?.refusal ?? "for good"}`];
     case "deferred":
-      return [data.attempts ? `not taken yet, ${data.attempts} tries` : "not taken yet"];
+      return [data.attempts ? `not taken yet, ${tries(data.attempts)}` : "not taken yet"];
     case "outcome-unknown":
       return ["handed over, not answered for"];
     case "manual-reconciliation":
@@ -91,3 +91,6 @@ export function sentence(data) {
       return [];
   }
 }
+
+/** How often it was handed over, in words. */
+export const tries = (count) => (count === 1 ? "tried once" : `tried ${count} times`);
