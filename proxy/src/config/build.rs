@@ -82,7 +82,7 @@ impl Builder<'_, '_> {
             let hint = "write http://HOST:PORT or https://HOST:PORT";
             self.faults.add(
                 text.at.start,
-                format!("`telemetry.otlp_endpoint` = \"{}\": {why}", text.shown()),
+                format!("`telemetry.otlp_endpoint` = \"{}\": {why}", text.shown_address()),
                 hint,
             );
         }
@@ -186,7 +186,7 @@ impl Builder<'_, '_> {
         match Endpoint::read(&text.value, side) {
             Ok(endpoint) => Some(endpoint.written_as(&text.written)),
             Err(why) => {
-                let message = format!("`producer.{key}` = \"{}\" is no address: {why}", text.shown());
+                let message = format!("`producer.{key}` = \"{}\" is no address: {why}", text.shown_address());
                 self.faults.add(text.at.start, message, side.forms());
                 None
             }

@@ -9,6 +9,7 @@ use toml::de::{DeInteger, DeTable, DeValue};
 
 use super::errors::{Faults, shown};
 use super::keys::{Fallback, Key, Shape, homes, is_array};
+use super::resolve::veil;
 use super::substitute::{Env, fill};
 
 /// A string of the file.
@@ -28,6 +29,16 @@ impl Text {
     /// The text for a message: as in the file, readable.
     pub(super) fn shown(&self) -> String {
         shown(&self.written)
+    }
+
+    /// The same of an address, with `***` for what may be a password or a token in it.
+    pub(super) fn shown_address(&self) -> String {
+        let address = self.written.split('#').next().unwrap_or_default();
+        let fragment = if address.len() < self.written.len() { "#***" } else { "" };
+        let (scheme, rest) = address.split_at(address.find("://").map_or(0, |at| at + 3));
+        let (place, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+        let place = place.rfind('@').map_or_else(|| place.to_owned(), |at| format!("***{}", &place[at..]));
+        shown(&format!("{}{fragment}", veil(&format!("{scheme}{place}{query}"), |_| true)))
     }
 }
 

@@ -268,6 +268,18 @@ fn each_kind_of_error_of_a_whole_file_has_its_words() {
             ],
         ),
         (
+            LEAST.replace("command = [\"prog\"]", "connect = \"wss://u:hush/h@x/a?token=hush&hush#hush\""),
+            vec![
+                "4:11: `producer.connect` = \"wss://***@x/a?token=***&***#***\" is no address: a fragment (`#…`) may not be in an address; hint: write `tcp://HOST:PORT`, `ws://HOST…`, `wss://HOST…` or `mcpl://HOST…`",
+            ],
+        ),
+        (
+            format!("{LEAST}[telemetry]\notlp_endpoint = 'http://u:hush@x:1'"),
+            vec![
+                "6:17: `telemetry.otlp_endpoint` = \"http://***@x:1\": a user or password may not be in it; use OTEL_EXPORTER_OTLP_HEADERS; hint: write http://HOST:PORT or https://HOST:PORT",
+            ],
+        ),
+        (
             LEAST.replace("stdio", "http://x:1"),
             vec![
                 "3:10: `producer.listen` = \"http://x:1\" is no address: that scheme is not taken here; hint: write `stdio`, `tcp://HOST:PORT`, `ws://HOST:PORT` or `wss://HOST:PORT`",
@@ -339,7 +351,7 @@ fn each_kind_of_error_of_a_whole_file_has_its_words() {
         (
             format!("{LEAST}[telemetry]\notlp_endpoint = 'http://${{SECRET}}@x'"),
             vec![
-                "6:17: `telemetry.otlp_endpoint` = \"http://${SECRET}@x\": a user or password may not be in it; use OTEL_EXPORTER_OTLP_HEADERS; hint: write http://HOST:PORT or https://HOST:PORT",
+                "6:17: `telemetry.otlp_endpoint` = \"http://***@x\": a user or password may not be in it; use OTEL_EXPORTER_OTLP_HEADERS; hint: write http://HOST:PORT or https://HOST:PORT",
             ],
         ),
         (
