@@ -7,6 +7,7 @@
 //! | [`seat`] | one binding's place in it |
 //! | [`spans`], [`sampler`], [`context`], [`thread`] | spans: whether they are kept, what carries them, how those of what is held are kept |
 //! | [`destination`] | where it is exported to |
+//! | `variables` | the standard variables that are numbers, names and switches |
 //! | `meters`, `queue`, `export` | the instruments, and the way out |
 //! | `connector`, `http`, `standing` | the way to a collector, and how it stands |
 //!
@@ -27,6 +28,7 @@ pub mod seat;
 pub mod spans;
 mod standing;
 pub mod thread;
+mod variables;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -87,6 +89,9 @@ pub fn of(config: &Config, journal: &journal::Gauge, env: Env<'_>) -> Telemetry 
     if config.admin.is_none() && destinations.are_none() {
         return Telemetry::off();
     }
+    for why in variables::complaints(env) {
+        tracing::warn!(why, "a variable makes no sense");
+    }
     let started = Telemetry::start(Some(journal), &destinations, env).or_else(|why| {
         tracing::error!(why, "no telemetry is exported");
         Telemetry::start(Some(journal), &Destinations::default(), env)
@@ -124,7 +129,7 @@ impl Telemetry {
         let mut meters =
             SdkMeterProvider::builder().with_resource(resource()).with_view(limit).with_reader(reader);
         if let (Some(courier), Some(to)) = (&courier, &destinations.metrics) {
-            meters = meters.with_reader(courier.metrics(to)?);
+            meters = meters.with_reader(courier.metrics(to, env)?);
         }
         let meters = meters.build();
         let meter = meters.meter_with_scope(scope());

@@ -25,7 +25,13 @@ use super::http::Post;
 use super::queue::{Counted, Told, WAITING};
 use super::spans::Decided;
 use super::standing::{Standing, Watched};
+use super::variables;
 use crate::config::Env;
+
+/// Spans that go at once, how long they wait for that, and how often metrics go, unless variables say otherwise.
+const BATCH: usize = 512;
+const DELAY: Duration = Duration::from_secs(5);
+const INTERVAL: Duration = Duration::from_mins(1);
 
 /// The runtime that speaks to collectors; it ends when this is dropped.
 #[derive(Debug)]
@@ -66,12 +72,16 @@ impl Courier {
             }
         };
         let inner = exporter.map_err(|error| failed(error.to_string()))?;
-        let most = env("OTEL_BSP_MAX_QUEUE_SIZE").and_then(|said| said.trim().parse().ok());
-        let most = most.filter(|most| *most > 0).unwrap_or(WAITING);
+        let size = |name| variables::number(env, name).and_then(|number| usize::try_from(number).ok());
+        let most = size(variables::QUEUE).unwrap_or(WAITING);
         let waiting = Arc::<AtomicUsize>::default();
         let told = Told { inner, waiting: Arc::clone(&waiting), board: Arc::clone(board), standing };
         // What is taken out in a batch makes room only once the batch is sent, so that the inner queue is never full.
-        let config = BatchConfigBuilder::default().with_max_queue_size(most).build();
+        let config = BatchConfigBuilder::default()
+            .with_max_queue_size(most)
+            .with_max_export_batch_size(size(variables::BATCH).unwrap_or(BATCH).min(most))
+            .with_scheduled_delay(variables::duration(env, variables::DELAY).unwrap_or(DELAY))
+            .build();
         let batches = BatchSpanProcessor::builder(told).with_batch_config(config).build();
         let counted = Counted::new(batches, waiting, most, Arc::clone(board));
         Ok(SdkTracerProvider::builder()
@@ -86,6 +96,7 @@ impl Courier {
     pub(super) fn metrics(
         &self,
         to: &Destination,
+        env: Env<'_>,
     ) -> Result<PeriodicReader<Watched<MetricExporter>>, String> {
         let failed = |why: String| format!("metrics cannot be exported: {why}");
         let standing = Arc::new(Standing::new("metrics"));
@@ -98,7 +109,8 @@ impl Courier {
             }
         };
         let inner = exporter.map_err(|error| failed(error.to_string()))?;
-        Ok(PeriodicReader::builder(Watched { inner, standing }).build())
+        let every = variables::duration(env, variables::INTERVAL).unwrap_or(INTERVAL);
+        Ok(PeriodicReader::builder(Watched { inner, standing }).with_interval(every).build())
     }
 
     fn way(&self, to: &Destination, standing: &Arc<Standing>) -> Result<Way, String> {

@@ -214,3 +214,46 @@ pub(crate) async fn until_dropped(world: &World, count: u64) {
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
+
+#[tokio::test]
+async fn what_the_collector_refuses_is_counted_to_the_last_span() {
+    let collector = Collector::listening(false).await;
+    collector.kept().refuses = Some(400);
+    let (mut world, _) = to(&collector, &[]).await;
+    let session = world.session().await;
+    // Two spans for each: it passes.
+    for nth in 0..20 {
+        session.push(with_parent(push(&format!("e{nth}"), "E"), 0x65, 1)).await;
+    }
+    until_dropped(&world, 40).await;
+    session.sync().await;
+    assert_eq!(dropped(&world).await, 40, "each once");
+    collector.kept().refuses = None;
+    session.push(with_parent(push("last", "E"), 0x66, 1)).await;
+    collector.span("it takes them again", |span| is(span, SpanKind::Server, "push/event", 0x66)).await;
+    assert_eq!(dropped(&world).await, 40);
+}
+
+#[tokio::test]
+async fn variables_that_make_no_sense_are_said_once_and_do_no_harm() {
+    let collector = Collector::listening(false).await;
+    let vars = [
+        "OTEL_BSP_SCHEDULE_DELAY=0",
+        "OTEL_BSP_MAX_QUEUE_SIZE=many",
+        "OTEL_METRIC_EXPORT_INTERVAL=-1",
+        "OTEL_TRACES_SAMPLER=dice",
+        "OTEL_METRICS_EXPORTER=carrier-pigeon",
+        "OTEL_SDK_DISABLED=perhaps",
+    ];
+    let front = std::iter::once("env").chain(vars);
+    let mut world = World::new().await.top(&endpoint(&collector)).behind(front).start().await;
+    let session = world.session().await;
+    session.push(with_parent(push("e", "E").key("k"), 0x67, 1)).await;
+    world.program().signal(Signal::TERM);
+    timeout(mcpl_tests::PATIENCE, world.program().exit()).await.expect("it ends");
+    collector.span("in", |span| is(span, SpanKind::Server, "push/event", 0x67)).await;
+    let stderr = world.program().stderr();
+    for name in vars.iter().filter_map(|var| var.split_once('=')).map(|(name, _)| name) {
+        assert_eq!(stderr.matches(name).count(), 1, "{name}: {stderr}");
+    }
+}
