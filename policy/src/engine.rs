@@ -22,6 +22,7 @@ mod handover;
 mod hold;
 mod input;
 mod letters;
+mod note;
 mod order;
 mod out;
 mod output;
@@ -58,6 +59,7 @@ pub use input::{
     Ticket,
 };
 pub use letters::{Resolve, Unresolved, Word};
+pub use note::{Note, Says, Why};
 pub use out::ANSWER_MS;
 pub use output::{Answer, Fate, Outcome, Output, Seq};
 pub use recovery::Recovery;
@@ -174,6 +176,10 @@ pub struct Engine {
     resolving: u64,
     /// What this input says of occurrences, while somebody wants to know.
     seen: Option<Vec<Seen>>,
+    /// What this input decided, while somebody wants to know.
+    notes: Option<Vec<Note>>,
+    /// Why what is held goes by this input.
+    why: Why,
     /// What this input changed of what must outlive the process.
     changes: Vec<Change>,
     touched_works: Vec<WorkKey>,
@@ -233,6 +239,8 @@ impl Engine {
             admitting: 0,
             resolving: 0,
             seen: None,
+            notes: None,
+            why: Why::default(),
             changes: Vec::new(),
             touched_works: Vec::new(),
             touched_subjects: Vec::new(),
@@ -251,7 +259,17 @@ impl Engine {
         self.resolving = 0;
         // What nobody took is nobody's.
         self.seen.as_mut().map(Vec::clear);
+        self.notes.as_mut().map(Vec::clear);
+        self.why = Why::Time;
         self.on_time();
+        self.why = match input {
+            Input::Began(_) => Why::Aside,
+            Input::Event(_) => Why::Passing,
+            Input::Assembling | Input::Inference(..) => Why::Inference,
+            Input::Flush | Input::Resolve(_) => Why::Operator,
+            Input::Drain => Why::Drain,
+            _ => Why::Other,
+        };
         match input {
             Input::Began(host) => self.on_began(host),
             Input::Declared(sets) => self.on_declared(sets),

@@ -4,6 +4,7 @@ use mcpl_codec::{Coalesce, ContentShape, Digest, Event, Fault, Lane, digest, jcs
 
 use super::Engine;
 use super::input::{Arrival, Stance, StoreState, Ticket, capability, claim};
+use super::note::Why;
 use super::output::{Answer, Outcome, Output};
 use super::timer::Timer;
 use super::work::{WorkKey, charged_to};
@@ -284,6 +285,7 @@ impl Engine {
         }
         let most = self.settings.coalesce.max_held_bytes as i64;
         if plan.growth > 0 && self.held_bytes as i64 + plan.growth > most {
+            self.why = Why::Room;
             self.release_all();
             self.pump();
             plan = self.plan(&candidate);

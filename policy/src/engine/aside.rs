@@ -180,7 +180,10 @@ impl Engine {
             self.order.hold(&channel, place, key);
         }
         if due {
+            // It had its reason before: nothing is decided by giving it back.
+            let notes = self.notes.take();
             self.mark_due(key);
+            self.notes = notes;
         } else {
             self.all_due = false;
             self.set_release(key);

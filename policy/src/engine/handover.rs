@@ -2,6 +2,7 @@
 
 use super::Engine;
 use super::input::{Stance, StoreState};
+use super::note::Says;
 use super::out::Out;
 use super::output::{Fate, Output};
 use super::subject::{Subject, SubjectKey};
@@ -102,7 +103,7 @@ impl Engine {
                 continue;
             }
             if !forced && let Err(wait_ms) = self.pace.take(self.now.mono_ms) {
-                self.await_pace(wait_ms);
+                self.await_pace(wait_ms, key);
                 full = true;
                 continue;
             }
@@ -111,10 +112,11 @@ impl Engine {
     }
 
     /// Sees to it that the pace is asked again once it has room.
-    pub(super) fn await_pace(&mut self, wait_ms: u64) {
+    pub(super) fn await_pace(&mut self, wait_ms: u64, key: WorkKey) {
         let at = self.now.mono_ms + wait_ms;
         if self.pace_timer_ms.is_none_or(|set| at < set) {
             self.paced += u64::from(self.pace_timer_ms.is_none());
+            self.note(key, Says::Paced(wait_ms));
             self.pace_timer_ms = Some(at);
             self.timers.set(at, Timer::Pace);
         }
@@ -166,6 +168,7 @@ impl Engine {
     pub(super) fn keep_back(&mut self, key: WorkKey, stage: Stage) {
         let Some(work) = self.works.get(key) else { return };
         let (subject, place) = (work.subject, work.place);
+        self.note_kept(key, stage);
         self.order.remove_ready(place);
         self.hinder(key, stage);
         if let Some(id) = subject {

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, VecDeque};
 use bytes::Bytes;
 
 use super::Engine;
+use super::note::{Note, Says};
 use super::output::{Fate, Output};
 use super::record::{self, row};
 use super::recovery;
@@ -130,10 +131,19 @@ impl Engine {
     pub(super) fn on_resolve(&mut self, resolve: &Resolve) {
         self.resolving = resolve.number;
         let live = self.works.iter().find(|(_, work)| work.number == resolve.number).map(|(key, _)| key);
+        let named = self.notes.as_ref().and_then(|_| {
+            let live = live.and_then(|key| self.works.get(key)).map(Work::event_id);
+            live.or_else(|| resolve.work.as_ref()?.event_id.clone())
+        });
         let result = match live {
             Some(key) => self.resolve_live(key, resolve),
             None => self.resolve_letter(resolve),
         };
+        if result.is_ok()
+            && let Some(notes) = &mut self.notes
+        {
+            notes.push(Note { event_id: named.unwrap_or_default(), says: Says::Settled(resolve.word) });
+        }
         let after = self.gate();
         self.outputs.push_back(Output::Resolved { request: resolve.request, result, after });
         self.pump();

@@ -43,6 +43,7 @@ impl Engine {
             let had_reason = std::mem::replace(&mut work.stage, Stage::Ready) != Stage::Held;
             self.list_ready(key);
             if !had_reason {
+                self.note_due(key);
                 // A reason once given stays given (contract 7.1).
                 self.touch(key);
             }
@@ -80,6 +81,7 @@ impl Engine {
                 work.stage = Stage::Ready;
             }
             self.list_ready(key);
+            self.note_due(key);
         }
         self.mark_aside_due();
     }

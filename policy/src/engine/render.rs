@@ -3,6 +3,7 @@
 use super::Engine;
 use super::batch::Batch;
 use super::input::{Rendering, Stance, StoreState};
+use super::note::Says;
 use super::output::{Fate, Output, Seq};
 use super::timer::Timer;
 use super::work::{Role, Stage, Work, WorkKey};
@@ -62,7 +63,7 @@ impl Engine {
                 return;
             }
             if let Err(wait_ms) = self.pace.look(self.now.mono_ms) {
-                return self.await_pace(wait_ms);
+                return self.await_pace(wait_ms, key);
             }
             if let Some(stage) = self.hindrance(work) {
                 self.keep_back(key, stage);
@@ -236,6 +237,7 @@ impl Engine {
         if self.works.get(key).is_some_and(|work| self.has_lapsed(work)) {
             return self.end(key, Fate::Lapsed);
         }
+        self.note(key, Says::Unrendered);
         self.give_up_render(number);
     }
 

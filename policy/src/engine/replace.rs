@@ -5,6 +5,7 @@ use mcpl_codec::{Event, Lane};
 use super::Engine;
 use super::admit::Candidate;
 use super::batch::Batch;
+use super::note::Why;
 use super::output::{Fate, Outcome, Output};
 use super::work::{Role, Stage, Work, WorkKey};
 use crate::settings::Position;
@@ -94,6 +95,7 @@ impl Engine {
             self.set_expiry(key, at);
         }
         if urgent && held {
+            self.why = Why::Urgent;
             self.mark_due(key);
         }
     }

@@ -1,6 +1,7 @@
 //! Work taken in and out: of the order, its subject, the bytes held and the timers.
 
 use super::Engine;
+use super::note::Why;
 use super::output::{Fate, Output};
 use super::work::{Stage, Work, WorkKey};
 
@@ -38,6 +39,9 @@ impl Engine {
         self.queue(key);
         self.touch(key);
         if due {
+            if self.works.get(key).is_some_and(|work| work.through.is_none()) {
+                self.why = Why::Urgent;
+            }
             self.mark_due(key);
         } else {
             self.all_due = false;

@@ -10,6 +10,7 @@ use mcpl_codec::{Digest, Event, Lane, digest};
 
 use super::Engine;
 use super::input::{StoreState, Ticket, claim};
+use super::note::Why;
 use super::output::{Answer, Fate, Output};
 use super::record::Admitted;
 use super::work::{Role, Stage, Work, WorkKey, identity};
@@ -220,6 +221,7 @@ impl Engine {
     fn no_room(&mut self, growth: i64) -> Option<Ours> {
         let most = self.settings.coalesce.max_held_bytes as i64;
         if self.held_bytes as i64 + growth > most {
+            self.why = Why::Room;
             self.release_all();
             self.pump();
         }

@@ -141,6 +141,22 @@ impl Ours {
         result
     }
 
+    /// The cause in one word, of a closed set: what a log may say of it.
+    pub const fn cause(&self) -> &'static str {
+        match self {
+            Self::Malformed(_) => "malformed",
+            Self::Unfit(_) => "unfit",
+            Self::Conflict => "conflict",
+            Self::Authority(_) => "authority",
+            Self::BeforePolicy(_) => "before-policy",
+            Self::TooLarge(_) => "size",
+            Self::Unavailable(Shortage::Rate, _) => "rate",
+            Self::Unavailable(Shortage::Room, _) => "room",
+            Self::Unavailable(Shortage::Disk, _) => "journal",
+            Self::Unavailable(Shortage::Draining, _) => "draining",
+        }
+    }
+
     /// The reason in English.
     pub fn reason(&self) -> String {
         match self {
