@@ -42,7 +42,7 @@ use self::session::Session;
 use self::session::ending::Retired;
 use crate::child;
 use crate::config;
-use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch};
+use crate::exchange::{Exchange, Observed, Shadow, Tally, Watch, noted};
 use crate::journal::{Ledger, OpenFault};
 use crate::keyring::Keyring;
 use crate::stream::Tap;
@@ -354,10 +354,13 @@ impl Binding {
         if let Some(session) = &mut self.session {
             return session.carry_out(&mut self.core);
         }
+        noted(&self.producer.name, &mut self.core.engine);
         while let Some(output) = self.core.engine.poll() {
             match output {
                 Output::Step(step) => self.core.commit(step),
-                Output::Ended { event_id, fate } => self.tally.ended(&event_id, &fate),
+                Output::Ended { event_id, fate } => {
+                    self.tally.ended(&self.producer.name, &event_id, &fate);
+                }
                 Output::Resolved { request, result, after } => self.core.resolved(request, result, after),
                 Output::Answer { .. }
                 | Output::Pass { .. }

@@ -6,6 +6,7 @@
 
 mod answers;
 mod batch;
+mod decisions;
 mod deed;
 mod events;
 mod figures;
@@ -26,6 +27,7 @@ mod undelivered;
 mod watch;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
@@ -39,6 +41,7 @@ use mcpl_policy::{Engine, Input, Now, Output};
 
 use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
+pub(crate) use self::decisions::{are_told, noted};
 pub use self::deed::{Cargo, Deed};
 pub use self::figures::Figures;
 use self::forward::Own;
@@ -47,10 +50,11 @@ use self::parcel::{Parcel, State};
 use self::renders::Renders;
 pub use self::renders::{MAX_RENDER_BYTES, MAX_RENDERS};
 pub use self::request::MAX_PENDING;
-use self::request::{Requests, Spelled};
+use self::request::{Pending, Requests};
 pub use self::routes::MAX_ELEMENTS;
 pub use self::shadow::{Observed, Shadow};
 pub use self::tally::{Outcomes, Tally};
+use self::watch::Seen;
 pub use self::watch::{MAX_TIMED, Watch};
 use crate::config::Shims;
 use crate::telemetry::names::{Failure, Rendered};
@@ -107,6 +111,8 @@ pub struct Terms {
     pub shims: Shims,
     /// The producer is told of dead letters (contract 13.5).
     pub undelivered: bool,
+    /// The configured producer's name, for the log.
+    pub producer: Arc<str>,
     /// A rule may give an occurrence an `eventId` of its own (contract 13.1).
     pub renames: bool,
 }
@@ -286,6 +292,9 @@ impl Exchange {
     pub fn read(&mut self, ticket: u64, receipt: Option<ReceiptRow>) {
         let ours = Ours::Unavailable(Shortage::Disk, self.terms.retry_after_ms);
         let answer = receipt.map_or(Answer::Refused(ours), |receipt| receipt.answer());
+        let number = self.tickets.get(&ticket).map(|(number, _)| *number);
+        let parcel = number.and_then(|number| self.parcels.get(&number));
+        let _logged = parcel.and_then(|parcel| parcel.seen.as_ref()).and_then(Seen::logged);
         self.recalling = true;
         self.answered(Ticket(ticket), answer, None);
         self.recalling = false;
@@ -319,12 +328,18 @@ impl Exchange {
         self.tell(engine, now, Input::Ended);
         self.stance = Stance::Apart;
         for own in std::mem::take(&mut self.own).into_values() {
-            own.lost();
+            self.lose(own);
         }
-        self.renders.clear();
+        for (sent, span) in self.renders.clear() {
+            self.lose_request(Side::Producer, sent, span);
+        }
         let mut waiting: Vec<u64> = self.parcels.keys().copied().collect();
         waiting.sort_unstable();
         for number in waiting {
+            let asked = |parcel: &Parcel| parcel.parts.iter().any(|part| matches!(part.state, State::Passed));
+            if self.parcels.get(&number).is_some_and(asked) {
+                self.parcel_answered(number, Some(Failure::Lost));
+            }
             if let Some(parcel) = self.parcels.get_mut(&number) {
                 parcel.sealed = true;
                 parcel.failure = Some(Failure::Lost);
@@ -343,8 +358,12 @@ impl Exchange {
     /// The producer was not reached: every request of the host is answered with the reason (contract 3.1).
     pub fn unreachable(&mut self, reason: &str) {
         self.missed();
-        let waiting: Vec<Spelled> = self.of_host.drain().map(|pending| pending.id).collect();
-        for id in waiting {
+        let waiting: Vec<Pending> = self.of_host.drain().collect();
+        for Pending { id, seen, .. } in waiting {
+            if let Some(mut seen) = seen {
+                self.answered_by(Side::Producer, &mut seen, Some(Failure::Unreached));
+                self.answered_to(Side::Host, &mut seen, Some(Failure::of_code(Some(code::SERVER_ERROR))));
+            }
             self.send(Side::Host, answer::error(&id, code::SERVER_ERROR, reason, None), Gate::default());
         }
     }
@@ -363,6 +382,9 @@ impl Exchange {
     fn drain(&mut self, engine: &mut Engine, now: Now) {
         let mut unasked = Vec::new();
         while let Some(output) = engine.poll() {
+            if matches!(output, Output::Pass { .. } | Output::Forward { .. } | Output::Render { .. }) {
+                noted(&self.terms.producer, engine);
+            }
             match output {
                 Output::Step(step) => self.deeds.push_back(Deed::Commit(step)),
                 Output::Answer { ticket, answer: Answer::Again(receipt), .. } => {
@@ -388,15 +410,16 @@ impl Exchange {
                     }
                 }
                 Output::Ended { event_id, fate } => {
-                    self.tally.ended(&event_id, &fate);
+                    self.tally.ended(&self.terms.producer, &event_id, &fate);
                     self.tell_undelivered(&event_id, &fate, engine.steps());
                 }
                 Output::Retrying { event_id, wait_ms } => {
                     self.trace_retry(wait_ms);
-                    self.tally.retrying(&event_id, wait_ms);
+                    self.tally.retrying(&self.terms.producer, &event_id, wait_ms);
                 }
             }
         }
+        noted(&self.terms.producer, engine);
         for number in unasked {
             self.tell(engine, now, Input::Rendered(number, Rendering::Failed));
         }

@@ -14,6 +14,7 @@ use tokio::time::Sleep;
 
 use super::clock::Clock;
 use super::trouble::Trouble;
+use crate::exchange::are_told;
 use crate::journal::{Ledger, OpenFault, Report, UNCONFIRMED_BYTES};
 use crate::stream::Tap;
 
@@ -81,6 +82,7 @@ impl Core {
         let engine = Engine::recover(settings, wall_ms, recovery);
         let mut engine = engine.map_err(|spoilt| ledger.spoilt(&spoilt))?;
         engine.observe(tap.as_ref().is_some_and(Tap::is_wanted));
+        engine.explain(are_told());
         let clock = Clock::start(engine.clock_ms());
         Ok(Self {
             engine,

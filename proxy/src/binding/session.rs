@@ -328,6 +328,7 @@ impl Session {
         let congested = self.is_congested();
         if congested != self.congested {
             self.congested = congested;
+            self.exchange.say_congested(congested);
             self.tell(core, Input::Congested(congested));
         }
         let reading = self.may_read(Side::Host);

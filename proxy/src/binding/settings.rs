@@ -82,6 +82,7 @@ pub fn terms(producer: &config::Producer) -> Terms {
         retry_after_ms: producer.refusals.retry_after_ms,
         shims: producer.host.shims,
         undelivered: producer.undelivered,
+        producer: producer.name.as_str().into(),
         renames: producer.subjects.iter().any(|rule| rule.distinct),
     }
 }

@@ -14,8 +14,8 @@ use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
 use super::trace::{end, log_span, tell_refused};
 use super::watch::refused;
-use super::{Deed, Exchange, Gate, Own, Side};
-use crate::telemetry::names::{Failure, Refusal, Source, attribute};
+use super::{Deed, Exchange, Gate, Own, Side, decisions};
+use crate::telemetry::names::{Failure, Method, Refusal, Source, attribute};
 
 /// The size over which one profile knows a cap of the host (contract 8.10); smaller content is not measured.
 const MEASURED_BYTES: usize = 1 << 20;
@@ -38,6 +38,7 @@ impl Exchange {
         let (lane, whole) = (parcel.lane, passed.len() == parcel.parts.len());
         let failure = self.learn(engine, now, number, &passed, &reply, &about);
         let error = matches!(reply, Reply::Error { .. });
+        self.parcel_answered(number, failure);
         if !self.structured && error && lane == Lane::Channel {
             let first = about.first().copied().unwrap_or_default();
             let verdict = self.terms.classifier.judge(lane, &reply, first);
@@ -48,12 +49,6 @@ impl Exchange {
             }
         }
         self.count_whole(lane, passed.len(), &reply, &about);
-        if let Some(mut seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.take()) {
-            self.answered_by(Side::Host, &mut seen, failure);
-            if let Some(parcel) = self.parcels.get_mut(&number) {
-                parcel.seen = Some(seen);
-            }
-        }
         let several = self.parcels.get(&number).is_some_and(|parcel| parcel.parts.len() > 1);
         if whole && !(error && several && !self.structured) {
             if let Some(mut seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.take()) {
@@ -64,6 +59,16 @@ impl Exchange {
         self.answer_parts(number, &passed, &reply, &about);
         self.finish(number);
         Course::Taken
+    }
+
+    /// The host answered what passed of a parcel, or never will.
+    pub(super) fn parcel_answered(&mut self, number: u64, failure: Option<Failure>) {
+        if let Some(mut seen) = self.parcels.get_mut(&number).and_then(|parcel| parcel.seen.take()) {
+            self.answered_by(Side::Host, &mut seen, failure);
+            if let Some(parcel) = self.parcels.get_mut(&number) {
+                parcel.seen = Some(seen);
+            }
+        }
     }
 
     /// The host's answer as a whole, classified: the events all passed.
@@ -217,6 +222,18 @@ impl Exchange {
             if let Some(Verdict::Refused { refusal, .. }) = &verdict {
                 let kind = Refusal::of(&refusal.kind);
                 self.tally.figures.refused(Source::Host, kind);
+                if let Some(event_id) = part.shown.as_deref() {
+                    let (producer, lane) = (&*self.terms.producer, decisions::lane_name(lane));
+                    let refusal = kind.as_str();
+                    tracing::debug!(
+                        producer,
+                        event_id,
+                        lane,
+                        refusal,
+                        by = "host",
+                        "an event that passed is refused"
+                    );
+                }
                 refusals.push(kind);
                 if lane == Lane::Push {
                     failure.get_or_insert_with(|| Failure::of_refusal(kind));
@@ -268,8 +285,11 @@ impl Exchange {
             }
         }
         let wire = self.number();
-        self.own.insert(wire, Own::Apart { parcel: number, parts, then });
         let id = format!("{}{wire}", self.prefix);
+        let seen = self.parcels.get(&number).and_then(|parcel| parcel.seen.as_ref());
+        let (span, params) = self.trace_apart(seen, params, &id);
+        let sent = self.sent(Method::Incoming);
+        self.own.insert(wire, Own::Apart { parcel: number, parts, then, sent, span });
         let line = answer::request(&id, Lane::Channel.method(), &params);
         self.deeds.push_back(Deed::pass(Side::Host, line, None));
     }
@@ -309,7 +329,15 @@ impl Exchange {
         let reply = Reply::of(envelope);
         match self.own.remove(&wire) {
             None => {}
-            Some(Own::Apart { parcel, parts, then }) => {
+            Some(Own::Apart { parcel, parts, then, sent, span }) => {
+                let failure = match &reply {
+                    Reply::Error { code, .. } => Some(Failure::of_code(*code)),
+                    Reply::Result(_) => None,
+                };
+                if let Some(sent) = sent {
+                    self.answered_ours(Side::Host, sent, failure);
+                }
+                end(span, failure);
                 self.apart_answered(engine, now, (parcel, parts, then), &reply);
             }
             Some(Own::Forward { number, lane, message_id, taught, sent, mut span }) => {

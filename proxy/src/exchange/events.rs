@@ -11,8 +11,8 @@ use super::request::{Asked, Pending, Spelled};
 use super::routes::{Course, MAX_ELEMENTS};
 use super::trace::Told;
 use super::watch::Seen;
-use super::{Exchange, Gate, MAX_KEPT_BYTES, Side, figures, watch};
-use crate::telemetry::names::{Came, Refusal, Source};
+use super::{Exchange, Gate, MAX_KEPT_BYTES, Side, decisions, figures, watch};
+use crate::telemetry::names::{Came, Failure, Refusal, Source};
 
 /// When to come again while too many requests wait for the host, in ms.
 const BUSY_MS: u64 = 1_000;
@@ -29,6 +29,7 @@ impl Exchange {
     ) -> Course {
         let params = line.slice(envelope.params.unwrap_or(b"null"));
         let Some(id) = envelope.id.filter(|id| *id != b"null") else {
+            self.notified(Side::Producer, Told { method: lane.method(), params: &params, id: None });
             return self.unanswerable(engine, now, &params, lane);
         };
         let id = line.slice(id);
@@ -96,10 +97,10 @@ impl Exchange {
         lane: Lane,
     ) -> Course {
         let mut gate = None;
-        self.notified(Side::Producer, Told { method: lane.method(), params, id: None });
         if let Some(Ok(events)) = read(lane, params) {
             for event in events {
                 self.tally.figures.came(lane, Came::Passed);
+                self.say_passed(lane, decisions::name_of(&event).as_deref());
                 let ticket = Ticket(self.number());
                 self.gate = None;
                 let arrival = Arrival { ticket, answerable: false, event, digest: None, thread: None };
@@ -109,6 +110,24 @@ impl Exchange {
         }
         self.gate = gate;
         Course::Pass
+    }
+
+    /// Events that can be read in two ways are refused before they are looked at (contract 3.3).
+    pub(super) fn refused_unread(&mut self, lane: Lane, told: Told<'_>, error: i64) {
+        self.tally.figures.came(lane, Came::Refused);
+        self.tally.figures.refused(Source::Sidecar, Refusal::Invalid);
+        tracing::debug!(
+            producer = &*self.terms.producer,
+            lane = decisions::lane_name(lane),
+            refusal = Refusal::Invalid.as_str(),
+            why = "ambiguous",
+            by = "sidecar",
+            "an event is refused"
+        );
+        if let Some(mut seen) = self.seen(Side::Producer, told) {
+            seen.refused(Source::Sidecar, Refusal::Invalid, true);
+            self.answered_to(Side::Producer, &mut seen, Some(Failure::of_code(Some(error))));
+        }
     }
 
     fn add_part(&mut self, number: u64, event: &Event, state: State) {
@@ -121,6 +140,7 @@ impl Exchange {
                 message_id: event.message_id.as_deref().map(Bytes::copy_from_slice),
                 content_bytes: event.content.as_ref().map_or(0, Bytes::len),
                 gated: false,
+                shown: decisions::name_of(event),
                 state,
             });
         }
@@ -209,8 +229,10 @@ impl Exchange {
         self.gate = self.gate.max(after);
         let Some((number, at)) = self.tickets.remove(&ticket.0) else { return };
         if let Some(parcel) = self.parcels.get_mut(&number) {
-            self.tally.figures.came(parcel.lane, Came::Passed);
+            let (lane, shown) = (parcel.lane, parcel.parts.get(at).and_then(|part| part.shown.clone()));
+            self.tally.figures.came(lane, Came::Passed);
             parcel.set(at, State::Passed);
+            self.say_passed(lane, shown.as_deref());
         }
     }
 
@@ -219,6 +241,9 @@ impl Exchange {
         self.tally.refused += u64::from(refused);
         let Some(parcel) = self.parcels.get_mut(&number) else { return };
         let is_only = parcel.parts.len() == 1;
+        if let Some(event_id) = parcel.parts.get(at).and_then(|part| part.shown.as_deref()) {
+            decisions::answered(&self.terms.producer, event_id, parcel.lane, &answer, self.recalling);
+        }
         let came = if self.recalling { Came::Again } else { figures::came(&answer) };
         self.tally.figures.came(parcel.lane, came);
         if let Answer::Refused(ours) = &answer {

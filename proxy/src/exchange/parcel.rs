@@ -20,6 +20,8 @@ pub(super) struct Part {
     pub(super) gated: bool,
     /// The host gets it with its `coalesce` (contract 4.3).
     pub(super) coalesced: bool,
+    /// What it is called in the log, while that has a line for each decision.
+    pub(super) shown: Option<Box<str>>,
     pub(super) state: State,
 }
 

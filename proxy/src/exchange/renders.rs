@@ -8,8 +8,9 @@ use mcpl_policy::engine::Rendering;
 use mcpl_policy::thread::Thread;
 use mcpl_policy::{Engine, Input, Now};
 
+use super::decisions::{are_told, shown};
 use super::routes::Course;
-use super::trace::end;
+use super::trace::{Told, end, log_span};
 use super::watch::{Sent, failure};
 use super::{Cargo, Deed, Exchange, Gate, Side};
 use crate::journal::account::rfc3339;
@@ -98,12 +99,10 @@ impl Renders {
         self.asked.values().any(handled)
     }
 
-    /// The session is over.
-    pub(super) fn clear(&mut self) {
-        for asked in std::mem::take(&mut self.asked).into_values() {
-            end(asked.span, Some(Failure::Lost));
-        }
-        *self = Self::default();
+    /// The session is over: when those were sent that nobody answered, and their spans.
+    pub(super) fn clear(&mut self) -> Vec<(Option<Sent>, Option<Box<Open>>)> {
+        let asked = std::mem::take(self).asked.into_values();
+        asked.map(|asked| (asked.sent, asked.span)).collect()
     }
 }
 
@@ -130,10 +129,17 @@ impl Exchange {
         if !self.renders.add((wire, number), line.wire().len(), now) {
             end(span, Some(Failure::Other));
             tracing::warn!(
+                producer = &*self.terms.producer,
                 at_once = MAX_RENDERS,
                 "the producer leaves too many renders unanswered or unread: a batch becomes its fallback"
             );
             return false;
+        }
+        if are_told() {
+            let event_id = raw::member(&params, "eventId").and_then(raw::string).unwrap_or_default();
+            let _logged = span.as_ref().map(|span| log_span(span.context()));
+            let (producer, event_id) = (&*self.terms.producer, shown(&event_id));
+            tracing::debug!(producer, event_id, wire, "the producer is asked to render");
         }
         if let Some(asked) = self.renders.asked.get_mut(&wire) {
             asked.span = span;
@@ -171,9 +177,16 @@ impl Exchange {
                 (Rendering::Content { .. }, true) => Rendered::Content,
                 (Rendering::Failed, true) => Rendered::Failed,
             });
-            if !awaited {
+            if awaited {
+                let content = matches!(rendering, Rendering::Content { .. });
+                tracing::debug!(producer = &*self.terms.producer, wire, content, "a render is answered");
+            } else {
                 self.tally.late += 1;
-                tracing::debug!(wire, "the answer to a render that was given up, or cancelled: discarded");
+                tracing::debug!(
+                    producer = &*self.terms.producer,
+                    wire,
+                    "the answer to a render that was given up, or cancelled: discarded"
+                );
             }
             self.tell(engine, now, Input::Rendered(number, rendering));
         }
@@ -189,7 +202,11 @@ impl Exchange {
     ) -> Option<(u64, Rendering)> {
         let Some(Asked { number, sent, span, .. }) = self.renders.take(wire) else {
             self.tally.strays += 1;
-            tracing::debug!(wire, "the producer answered what it was not asked, or had answered: dropped");
+            tracing::debug!(
+                producer = &*self.terms.producer,
+                wire,
+                "the producer answered what it was not asked, or had answered: dropped"
+            );
             return None;
         };
         let failure = failure(Method::Render, envelope);
@@ -207,12 +224,18 @@ impl Exchange {
 
     /// The producer asks for an inference while it renders, which might never end: it is refused, and nobody hears of
     /// a notification.
-    pub(super) fn refuse_inference(&mut self, id: Option<&[u8]>, batch: Option<u64>) -> Course {
-        tracing::debug!(request = id.is_some(), "inference/request while a push/render is handled: refused");
+    pub(super) fn refuse_inference(&mut self, told: Told<'_>, batch: Option<u64>) -> Course {
+        let id = told.id;
+        tracing::debug!(
+            producer = &*self.terms.producer,
+            request = id.is_some(),
+            "inference/request while a push/render is handled: refused"
+        );
         let Some(id) = id else { return Course::Taken };
         let why = "no inference/request is taken while a push/render is being handled, since a render must not start \
                    inference; answer the render first, then ask";
         let line = answer::error(id, code::INVALID_REQUEST, why, None);
+        self.refused_at_once(Side::Producer, told, code::INVALID_REQUEST);
         match batch {
             None => self.send(Side::Producer, line, Gate::default()),
             Some(batch) => {

@@ -116,6 +116,16 @@ impl Requests {
         })
     }
 
+    /// Nobody waits for the answer to this request any more, and none need come. What was nothing to us is forgotten;
+    /// what it would have been told of is given back.
+    pub(super) fn cancel(&mut self, raw_id: &[u8]) -> Option<Seen> {
+        let first = &mut self.pending.get_mut(&Id::of(raw_id))?.first;
+        if matches!(first.asked, Asked::Other) && first.batch.is_none() {
+            return self.take(raw_id)?.seen;
+        }
+        first.seen.take()
+    }
+
     /// Every request, taken out; in no order.
     pub(crate) fn drain(&mut self) -> impl Iterator<Item = Pending> {
         self.count = 0;

@@ -121,7 +121,8 @@ impl Exchange {
                 Reading::Foreign => return Course::Pass,
                 Reading::Refused(_) if self.shadow.is_some() => return Course::Pass,
                 Reading::Refused(error) => {
-                    self.refuse_ambiguous(from, id.unwrap_or(b"null"), error, batch);
+                    let params = envelope.params.unwrap_or(b"null");
+                    self.refuse_ambiguous(from, Told { method: &method, params, id }, error, batch);
                     return Course::Taken;
                 }
             }
@@ -129,6 +130,7 @@ impl Exchange {
         let params = envelope.params.unwrap_or(b"null");
         let told = Told { method: &method, params, id };
         match (from, &*method) {
+            (_, "notifications/cancelled") if id.is_none() => self.cancelled(from, params),
             (Side::Host, "initialize") if batch.is_none() => {
                 return self.greet(engine, now, line, envelope, id);
             }
@@ -159,11 +161,13 @@ impl Exchange {
                 return Course::Pass;
             }
             (Side::Producer, name) if self.is_barred(from, name, now) => {
-                return self.refuse_inference(id, batch);
+                return self.refuse_inference(told, batch);
             }
             (Side::Producer, name) => {
                 if let Some(lane) = Lane::of(name).filter(|_| self.stance != Stance::Apart) {
                     if self.shadow.is_some() {
+                        // The host answers it, as anything else that passes.
+                        self.remember(from, Asked::Other, batch, told);
                         return self.unanswerable(engine, now, &line.slice(params), lane);
                     }
                     return self.events(engine, now, line, envelope, lane, batch);
@@ -222,12 +226,17 @@ impl Exchange {
         Reading::One
     }
 
-    fn refuse_ambiguous(&mut self, from: Side, id: &[u8], error: i64, batch: Option<u64>) {
+    fn refuse_ambiguous(&mut self, from: Side, told: Told<'_>, error: i64, batch: Option<u64>) {
+        let id = told.id.unwrap_or(b"null");
         let why = "members that decide what the message is are there more than once, with values that differ";
         let data = (error == code::INVALID_PARAMS).then_some(
             br#"{"field":"params","reason":"repeated","refusal":"invalid","retryable":false}"#.as_slice(),
         );
         self.tally.refused += 1;
+        match Lane::of(told.method).filter(|_| data.is_some()) {
+            Some(lane) => self.refused_unread(lane, told, error),
+            None => self.refused_at_once(from, told, error),
+        }
         let line = answer::error(id, error, why, data);
         match batch {
             None => self.send(from, line, Gate::default()),
@@ -250,7 +259,8 @@ impl Exchange {
             if self.shadow.is_some() {
                 return Course::Pass;
             }
-            self.refuse_ambiguous(Side::Host, id.unwrap_or(b"null"), code::INVALID_REQUEST, None);
+            let told = Told { method: "initialize", params: b"null", id };
+            self.refuse_ambiguous(Side::Host, told, code::INVALID_REQUEST, None);
             return Course::Taken;
         };
         let told = Told { method: "initialize", params: envelope.params.unwrap_or(b"null"), id };
@@ -259,6 +269,7 @@ impl Exchange {
             self.greeted = true;
             self.stance = greeting.host.stance;
             self.structured = greeting.structured;
+            self.say_stance();
             self.tell(engine, now, Input::Began(greeting.host));
         }
         greeting.line.map_or(Course::Pass, Course::Rewritten)

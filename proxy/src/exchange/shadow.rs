@@ -12,7 +12,7 @@ use mcpl_policy::engine::{Answer, Load, Ticket};
 use mcpl_policy::settings::Mode;
 use mcpl_policy::{Engine, Input, Now, Settings};
 
-use super::{Cargo, Deed, Exchange, Side, Tally, Terms};
+use super::{Cargo, Deed, Exchange, Side, Tally, Terms, are_told};
 use crate::config::Shims;
 
 /// What the sidecar would have done with the same messages (contract 13.4). It outlives sessions as an engine does, not the process.
@@ -37,7 +37,9 @@ impl Shadow {
     /// Of a binding under `settings`; `seed` as in [`Engine::new`].
     pub fn new(settings: Settings, terms: Terms, seed: u64) -> Self {
         let exchange = Exchange::new(acting(terms), "observed");
-        Self { engine: Engine::new(settings, seed), exchange, before: Tally::default() }
+        let mut engine = Engine::new(settings, seed);
+        engine.explain(are_told());
+        Self { engine, exchange, before: Tally::default() }
     }
 
     /// A session begins under `terms`, whose own ids begin with `prefix`: the terms that it is to watch under.
@@ -101,7 +103,11 @@ impl Shadow {
             match deed {
                 Deed::Commit(step) => engine.durable(step.seq),
                 // It is answered what it was answered, which is counted already.
-                Deed::Read { ticket, .. } => exchange.answered(Ticket(ticket), Answer::Stored, None),
+                Deed::Read { ticket, .. } => {
+                    exchange.recalling = true;
+                    exchange.answered(Ticket(ticket), Answer::Stored, None);
+                    exchange.recalling = false;
+                }
                 Deed::Send { to: Side::Host, line, cargo, .. } => {
                     if let Cargo::Forward(number) = cargo {
                         exchange.tell(engine, now, Input::HandedOver(number));

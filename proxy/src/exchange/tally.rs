@@ -6,6 +6,7 @@ use std::ops::AddAssign;
 use mcpl_policy::engine::{Answer, Fate, Outcome};
 use mcpl_policy::refusal::{Ours, Shortage};
 
+use super::decisions::{self, shown};
 use super::figures::Figures;
 
 /// What coalescing made of accepted occurrences, by outcome (contract 6.6).
@@ -99,34 +100,35 @@ impl Tally {
         match answer {
             Answer::Accepted { outcome, .. } | Answer::Host { outcome: Some((outcome, _)), .. } => {
                 self.outcomes.note(*outcome);
-                tracing::debug!(outcome = outcome.as_str(), "an occurrence is accepted");
             }
-            Answer::Stored => {
-                self.stored += 1;
-                tracing::debug!("an event is stored");
-            }
+            Answer::Stored => self.stored += 1,
             Answer::Refused(ours) => {
                 self.limited += u64::from(matches!(ours, Ours::Unavailable(Shortage::Rate, _)));
-                let refusal = ours.refusal();
-                tracing::debug!(refusal = refusal.kind.as_str(), "an event is refused");
             }
             Answer::Host { outcome: None, .. } | Answer::Unanswered | Answer::Again(_) => {}
         }
     }
 
-    pub(crate) fn ended(&mut self, event_id: &str, fate: &Fate) {
+    pub(crate) fn ended(&mut self, producer: &str, event_id: &str, fate: &Fate) {
         let event_id = shown(event_id);
         self.figures.ended(fate);
         match fate {
-            Fate::Delivered => self.delivered += 1,
-            Fate::Replaced | Fate::Withdrawn => self.folded += 1,
+            Fate::Delivered => {
+                self.delivered += 1;
+                decisions::ended(producer, event_id, fate);
+            }
+            Fate::Replaced | Fate::Withdrawn => {
+                self.folded += 1;
+                decisions::ended(producer, event_id, fate);
+            }
             Fate::Expired => {
                 self.expired += 1;
-                tracing::info!(event_id, "an occurrence expired before the host could be given it");
+                tracing::info!(producer, event_id, "an occurrence expired before the host could be given it");
             }
             Fate::Dead(refusal) => {
                 self.dead += 1;
                 tracing::warn!(
+                    producer,
                     event_id,
                     refusal = refusal.kind.as_str(),
                     "the host refused an accepted occurrence for good: dead letter"
@@ -135,19 +137,24 @@ impl Tally {
             Fate::InDoubt | Fate::InDoubtAfter(_) => {
                 self.in_doubt += 1;
                 tracing::warn!(
+                    producer,
                     event_id,
                     "the host never answered for an occurrence it was given, and would not drop a repeat: in doubt"
                 );
             }
-            // What an operator did is known to them; the rest is no end.
-            _ => {}
+            _ => decisions::ended(producer, event_id, fate),
         }
     }
 
-    pub(super) fn retrying(&mut self, event_id: &str, wait_ms: u64) {
+    pub(super) fn retrying(&mut self, producer: &str, event_id: &str, wait_ms: u64) {
         self.retried += 1;
         let event_id = shown(event_id);
-        tracing::debug!(event_id, wait_ms, "the host cannot take an occurrence now; it is tried again");
+        tracing::debug!(
+            producer,
+            event_id,
+            wait_ms,
+            "the host cannot take an occurrence now; it is tried again"
+        );
     }
 }
 
@@ -204,9 +211,4 @@ impl fmt::Display for Tally {
         }
         Ok(())
     }
-}
-
-/// As much of an id as a log line has room for.
-fn shown(event_id: &str) -> &str {
-    event_id.char_indices().nth(128).map_or(event_id, |(end, _)| &event_id[..end])
 }

@@ -100,6 +100,17 @@ impl Watch {
         Some((span, carried))
     }
 
+    /// A part of a message goes on by itself, under an id of ours; its span, and its params with our context.
+    fn go_apart(&self, spans: &Spans, params: &[u8], id: &str) -> Option<(Box<Open>, Vec<u8>)> {
+        let (tracer, method) = (self.seat.tracer.as_ref()?, Method::Incoming);
+        let name = method.as_str().into();
+        let mut span = tracer.follow(SpanKind::Client, &spans.carried.span, name, std::iter::empty())?;
+        self.describe(&mut span, Side::Host, method, params, Some(raw::quote(id).as_bytes()));
+        span.describe(scope_in(method, params));
+        let written = spans.carried.at(span.context().clone()).write(params);
+        Some((span, written.unwrap_or_else(|| params.to_vec())))
+    }
+
     fn describe(&self, span: &mut Open, peer: Side, method: Method, params: &[u8], id: Option<&[u8]>) {
         let mut attributes = Vec::with_capacity(10);
         attributes.push(KeyValue::new(attribute::METHOD, method.as_str()));
@@ -209,6 +220,22 @@ impl Exchange {
         span.describe([held, scope(taught.channel.is_some())]);
         let params = carried.write(&params).map_or(params, Bytes::from);
         (Some(span), params)
+    }
+
+    /// Messages of a request go out apart from it: their span, and the params they go with.
+    pub(super) fn trace_apart(
+        &self,
+        of: Option<&Seen>,
+        params: Vec<u8>,
+        id: &str,
+    ) -> (Option<Box<Open>>, Vec<u8>) {
+        let spans = of.and_then(|seen| seen.spans.as_deref());
+        let traced =
+            spans.zip(self.watch.as_ref()).and_then(|(spans, watch)| watch.go_apart(spans, &params, id));
+        match traced {
+            None => (None, params),
+            Some((span, params)) => (Some(span), params),
+        }
     }
 
     /// A render goes out: its span, and the params it goes with.

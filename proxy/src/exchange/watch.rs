@@ -3,16 +3,16 @@
 //! A request is noted when it comes and told when it is answered. Time is the exchange's own: whole milliseconds,
 //! whose rounding evens out over many.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use mcpl_codec::{Envelope, Lane, Reply, raw};
+use mcpl_policy::Now;
 use mcpl_policy::engine::Answer;
 use mcpl_policy::refusal::{Ours, Verdict};
 use memchr::memmem;
 
-use super::request::Id;
+use super::request::{Asked, Pending, Requests, Spelled};
 use super::trace::{Spans, Told};
 use super::{Exchange, Side};
 use crate::telemetry::names::{Failure, Method, Refusal, Version};
@@ -47,7 +47,7 @@ pub struct Watch {
     producer: Carrier,
     version: Option<Version>,
     /// Requests of the producer that nothing else notes.
-    others: HashMap<Id, Seen>,
+    others: Requests,
     began_ms: Option<u64>,
     reached_ms: Option<u64>,
     failure: Option<Failure>,
@@ -58,7 +58,7 @@ impl Watch {
     pub fn new(seat: Rc<Seat>, host: Carrier, producer: Carrier) -> Self {
         let (version, failure) = (None, None);
         let (began_ms, reached_ms) = (None, None);
-        let (others, session) = (HashMap::new(), Arc::from(""));
+        let (others, session) = (Requests::default(), Arc::from(""));
         Self { seat, session, host, producer, version, others, began_ms, reached_ms, failure }
     }
 
@@ -107,6 +107,13 @@ impl Exchange {
         }
     }
 
+    /// A request is answered by us as soon as it comes.
+    pub(super) fn refused_at_once(&self, from: Side, told: Told<'_>, error: i64) {
+        if let Some(mut seen) = self.seen(from, told) {
+            self.answered_to(from, &mut seen, Some(Failure::of_code(Some(error))));
+        }
+    }
+
     /// A request of ours goes out.
     pub(super) fn sent(&self, method: Method) -> Option<Sent> {
         self.watch.as_ref().map(|_| Sent { method, since_ms: self.at_ms })
@@ -114,25 +121,53 @@ impl Exchange {
 
     /// A request of the producer passes that nothing else notes.
     pub(super) fn time(&mut self, told: Told<'_>) {
-        let Some(id) = told.id.map(Id::of) else { return };
+        let Some(id) = told.id.map(Spelled::from_slice) else { return };
         if self.watch.as_ref().is_none_or(|watch| watch.others.len() >= MAX_TIMED) {
             return;
         }
         let seen = self.seen_through(Side::Producer, told);
         if let (Some(watch), Some(seen)) = (&mut self.watch, seen) {
-            watch.others.insert(id, seen);
+            watch.others.add(Pending { id, asked: Asked::Other, batch: None, seen: Some(seen) });
         }
     }
 
     /// The host answers what nothing else noted.
     pub(super) fn timed(&mut self, id: &[u8], envelope: &Envelope<'_>) {
-        let seen = match &mut self.watch {
-            Some(watch) if !watch.others.is_empty() => watch.others.remove(&Id::of(id)),
+        let noted = match &mut self.watch {
+            Some(watch) if watch.others.len() > 0 => watch.others.take(id),
             _ => None,
         };
-        if let Some(mut seen) = seen {
+        if let Some(mut seen) = noted.and_then(|noted| noted.seen) {
             let failure = failure(seen.method, envelope);
             self.answered_through(Side::Producer, &mut seen, failure);
+        }
+    }
+
+    /// The peer `from` says that it wants no answer to what it asked, so that none need come.
+    pub(super) fn cancelled(&mut self, from: Side, params: &[u8]) {
+        let Some(id) = raw::member(params, "requestId") else { return };
+        let other = match &mut self.watch {
+            Some(watch) if from == Side::Producer => watch.others.cancel(id),
+            _ => None,
+        };
+        if let Some(mut seen) = other.or_else(|| self.requests(from).cancel(id)) {
+            self.answered_through(from, &mut seen, Some(Failure::Cancelled));
+        }
+    }
+
+    /// Nobody says anything any more: what is not answered never is.
+    pub fn over(&mut self, now: Now) {
+        self.at_ms = now.mono_ms;
+        let others = self.watch.as_mut().map(|watch| std::mem::take(&mut watch.others));
+        let mut left: Vec<(Side, Seen)> = Vec::new();
+        let mut leave = |of: Side, requests: &mut Requests| {
+            left.extend(requests.drain().filter_map(|pending| Some((of, pending.seen?))));
+        };
+        leave(Side::Host, &mut self.of_host);
+        leave(Side::Producer, &mut self.of_producer);
+        leave(Side::Producer, &mut others.unwrap_or_default());
+        for (of, mut seen) in left {
+            self.answered_through(of, &mut seen, Some(Failure::Lost));
         }
     }
 
@@ -200,7 +235,6 @@ impl Exchange {
     pub(super) fn time_session(&mut self) {
         let now = self.at_ms;
         let Some(watch) = &mut self.watch else { return };
-        watch.others.clear();
         let (began, reached) = (watch.began_ms.take(), watch.reached_ms.take());
         if let Some(began) = began {
             let shape = watch.shape(Side::Host, watch.failure);

@@ -200,7 +200,7 @@ impl Shape {
 }
 
 /// The name of a lane, as a value of [`attribute::LANE`].
-pub(super) fn lane_name(lane: Lane) -> &'static str {
+pub(crate) fn lane_name(lane: Lane) -> &'static str {
     match lane {
         Lane::Push => "push",
         Lane::Channel => "channel",

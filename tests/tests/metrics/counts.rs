@@ -57,6 +57,7 @@ pub(crate) const TOLD: &[(&Metric, Told)] = &[
         &names::CLIENT_OPERATION,
         Took(&[
             ("channels/incoming", 2),
+            ("channels/incoming session_ended", 1),
             ("channels/register", 2),
             ("context/beforeInference", 7),
             ("featureSets/update", 2),
@@ -66,6 +67,7 @@ pub(crate) const TOLD: &[(&Metric, Told)] = &[
             ("push/event -32030 -32030", 1),
             ("push/event -32031 -32031", 1),
             ("push/event -32602 -32602", 1),
+            ("push/event session_ended", 1),
             ("push/render", 2),
             ("push/render -32603 -32603", 1),
         ]),
@@ -117,7 +119,16 @@ pub(crate) const TOLD: &[(&Metric, Told)] = &[
     (&names::IN_DOUBT, Are(&[("", 1)])),
     (&names::DEAD, Are(&[("", 1)])),
     (&names::HOLD, Took(&[("channel", 2), ("push", 9)])),
-    (&names::FORWARD, Took(&[("channel", 1), ("push", 6), ("push -32030", 1), ("push -32602", 1)])),
+    (
+        &names::FORWARD,
+        Took(&[
+            ("channel", 1),
+            ("channel session_ended", 1),
+            ("push", 6),
+            ("push -32030", 1),
+            ("push -32602", 1),
+        ]),
+    ),
     (&names::RETRIES, Are(&[("", 1)])),
     // A pace and a slow disk have runs of their own in `rare.rs`.
     (&names::PACED, Are(&[])),

@@ -4,6 +4,7 @@
 #![allow(clippy::expect_used, clippy::unwrap_used, clippy::float_cmp)]
 
 mod counts;
+mod odd;
 mod rare;
 mod run;
 mod text;

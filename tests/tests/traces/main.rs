@@ -5,8 +5,10 @@
 
 mod carriers;
 mod collector;
+mod decisions;
 mod encrypted;
 mod ends;
+mod requests;
 mod restart;
 mod secrets;
 mod spans;

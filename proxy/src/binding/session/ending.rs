@@ -112,6 +112,7 @@ impl Session {
         let over = self.closed;
         let by_producer = self.producer.input != Way::Open && self.host.input == Way::Open;
         self.close(core);
+        self.exchange.over(core.clock.now());
         self.end_child();
         let why = |other: &Link| if over { other.ending() } else { why.clone() };
         self.host.part(why(&self.producer));

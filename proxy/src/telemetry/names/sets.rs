@@ -225,6 +225,8 @@ closed! {
         RefusedTooLarge = "too_large",
         /// A result that refuses: `duplicate`.
         RefusedDuplicate = "duplicate",
+        /// Who asked wants no answer any more.
+        Cancelled = "cancelled",
         /// The session ended first.
         Lost = "session_ended",
         /// The producer was not reached.
