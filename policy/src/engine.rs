@@ -114,6 +114,8 @@ pub struct Load {
     pub without_key: u64,
     /// How often the pace towards the host made work wait, since the start.
     pub paced: u64,
+    /// Renders that were given up: their time was over, or their session.
+    pub unrendered: u64,
 }
 
 /// The state machine of one binding (contract 4 to 8); see the [module](self).
@@ -165,6 +167,8 @@ pub struct Engine {
     without_key: u64,
     /// How often the pace made work wait.
     paced: u64,
+    /// How many renders were given up.
+    unrendered: u64,
     used_ids: ruled::UsedIds,
     /// Everything that came up to this one has a reason to go.
     due: u64,
@@ -232,6 +236,7 @@ impl Engine {
             arrivals: 0,
             without_key: 0,
             paced: 0,
+            unrendered: 0,
             used_ids: ruled::UsedIds::new(seed),
             due: 0,
             seq: 0,
@@ -342,6 +347,7 @@ impl Engine {
             dead: self.letters.dead(),
             without_key: self.without_key,
             paced: self.paced,
+            unrendered: self.unrendered,
         }
     }
 

@@ -246,6 +246,7 @@ impl Engine {
         if let Some(render) = self.renders.remove(&number)
             && self.works.get(render.work).is_some_and(Work::is_rendering)
         {
+            self.unrendered += 1;
             self.make_ready(render.work);
         }
     }

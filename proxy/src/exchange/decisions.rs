@@ -22,6 +22,9 @@ pub(crate) fn are_told() -> bool {
 
 /// As much of an id as a log line has room for.
 pub(crate) fn shown(event_id: &str) -> &str {
+    if event_id.len() <= SHOWN {
+        return event_id;
+    }
     event_id.char_indices().nth(SHOWN).map_or(event_id, |(end, _)| &event_id[..end])
 }
 

@@ -33,7 +33,7 @@ pub struct Slot {
 #[derive(Debug, Default)]
 struct Kept {
     /// What bindings that are gone came to.
-    before: (Tally, u64),
+    before: (Tally, u64, u64),
     now: Reading,
 }
 
@@ -53,6 +53,7 @@ impl Slot {
         let now = std::mem::take(&mut kept.now);
         kept.before.0 += now.tally;
         kept.before.1 += now.load.paced;
+        kept.before.2 += now.load.unrendered;
     }
 
     /// How the producer's bindings stand, all that there were.
@@ -61,6 +62,7 @@ impl Slot {
         let mut reading = kept.now;
         reading.tally += kept.before.0;
         reading.load.paced += kept.before.1;
+        reading.load.unrendered += kept.before.2;
         reading
     }
 }
@@ -138,6 +140,7 @@ mod tests {
         let slot = board.slot("chat");
         let mut reading = Reading { session: true, ..Reading::default() };
         (reading.tally.delivered, reading.load.held, reading.load.paced) = (7, 3, 2);
+        reading.load.unrendered = 5;
         slot.publish(reading);
         slot.close();
         let left = board.slot("chat").reading();
@@ -146,5 +149,6 @@ mod tests {
         slot.publish(reading);
         let next = board.producers().remove(0).1;
         assert_eq!((next.tally.delivered, next.load.held, next.load.paced), (8, 3, 3));
+        assert_eq!((left.load.unrendered, next.load.unrendered), (5, 10));
     }
 }

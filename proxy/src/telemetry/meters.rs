@@ -47,7 +47,9 @@ const OF_PRODUCERS: &[(&Metric, Show)] = &[
         each(Direction::NAMES, attribute::DIRECTION, &of.tally.figures.dropped, emit);
     }),
     (&names::RENDERS, |of, emit| {
-        each(Rendered::NAMES, attribute::RENDER, &of.tally.figures.renders, emit);
+        let mut renders = of.tally.figures.renders;
+        renders[Rendered::Unanswered as usize] += of.load.unrendered;
+        each(Rendered::NAMES, attribute::RENDER, &renders, emit);
     }),
     (&names::RATE_LIMITED, |of, emit| emit(of.tally.limited, &[])),
     (&names::RETRIES, |of, emit| emit(of.tally.retried, &[])),

@@ -223,3 +223,19 @@ async fn after_a_kill_what_is_held_in_doubt_or_dead_is_shown_before_any_session(
     assert_eq!(gauges(&scrape), [1.0, 1.0]);
     drop(session);
 }
+
+#[tokio::test]
+async fn a_render_that_is_never_answered_is_counted_when_it_is_given_up() {
+    let coalesce = "quiet_ms = 600000\nmax_hold_ms = 600000\nrender_timeout_ms = 50";
+    let world = World::new().await.table("coalesce", coalesce);
+    let mut watched = watched(world).await;
+    let session = watched.world.session().await;
+    session.producer.script.render(Render::Silence);
+    session.push(push("batch", "FALLBACK").key("b").initial().deferred()).await;
+    session.assemble().await;
+    session.host.is_given("FALLBACK").await;
+    let renders =
+        |scrape: &Scrape, how| scrape.value("mcpl_renders_total", &[MAIN, ("mcpl_render_result", how)]);
+    let scrape = watched.scrape_until("it is given up", |scrape| renders(scrape, "unanswered") == 1.0).await;
+    assert_eq!((renders(&scrape, "late"), renders(&scrape, "failed")), (0.0, 0.0));
+}

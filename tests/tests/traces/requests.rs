@@ -1,8 +1,10 @@
-//! Requests that are split, cancelled, watched only, or carry odd context.
+//! Requests that are split, cancelled, watched only, too many, or carry odd context.
 
+use mcpl_sidecar::telemetry::spans::OPEN;
 use mcpl_tests::{Reply, World, message, push};
 use serde_json::{Value, json};
 
+use super::ends::{dropped, until_dropped};
 use super::{SpanKind, attributes, carried, hex, is, meta, only_named, parent, status, traced, with_parent};
 
 #[tokio::test]
@@ -120,4 +122,33 @@ async fn context_that_is_odd_goes_on_as_far_as_it_is_any() {
     assert_eq!(given.str().matches("traceparent").count(), 1, "{}", given.str());
     assert_eq!(carried(&given.json()["params"]), hex(&forward.span_id));
     assert!(collector.kept().spans.iter().all(|span| hex(&span.trace_id) != "3f".repeat(16)));
+}
+
+#[tokio::test]
+async fn past_the_spans_that_may_be_open_messages_go_on_without_and_that_is_counted() {
+    let (mut world, collector) = traced(&["OTEL_BSP_MAX_QUEUE_SIZE=20000"]).await;
+    let session = world.session().await;
+    session.mute();
+    // Two spans each.
+    let (fit, more) = (OPEN / 2, 7);
+    let request = |id: usize| {
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/list", "params": {"_meta": meta(0xab, 1)}})
+            .to_string()
+    };
+    let lines: Vec<String> = (0..fit + more).map(request).collect();
+    for some in lines.chunks(1000) {
+        session.passes_to_producer(&some.iter().map(String::as_str).collect::<Vec<_>>()).await;
+    }
+    until_dropped(&world, more as u64).await;
+    assert_eq!(dropped(&world).await, more as u64);
+    // One that is answered makes room for one.
+    session.passes_to_host(&[r#"{"jsonrpc":"2.0","id":0,"result":{}}"#]).await;
+    session.passes_to_producer(&[&request(OPEN)]).await;
+    drop(session);
+    world.program().signal(rustix::process::Signal::TERM);
+    world.program().exit().await;
+    let kept = collector.kept();
+    let all = kept.spans.iter().filter(|span| span.name == "tools/list").count() as u64;
+    // The end is bounded in time; none that was taken is told twice.
+    assert!(all <= OPEN as u64 + 2 && all > 0, "{all}");
 }

@@ -102,6 +102,8 @@ closed! {
         Content = "content",
         /// It answered with an error, or with what is no content.
         Failed = "failed",
+        /// It did not answer in time, or before its session ended.
+        Unanswered = "unanswered",
         /// It answered when nobody waited any more.
         Late = "late",
         /// It was not asked: it leaves too many unanswered.
