@@ -47,5 +47,5 @@ async fn an_address_that_is_taken_is_said_with_the_programs_own_words_and_code()
     let ended = timeout(PATIENCE, demo).await.expect("it ends").expect("its end");
     let said = String::from_utf8_lossy(&ended.stderr);
     assert_eq!(ended.status.code(), Some(69), "{said}");
-    assert!(said.contains(&at), "{said}");
+    assert!(said.contains(&at) && said.contains("choose another port"), "{said}");
 }

@@ -234,3 +234,13 @@ fn ignored(signal: Signal) -> bool {
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
     mask.is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
 }
+
+#[tokio::test]
+async fn a_wrap_says_that_it_serves_no_admin_listener() {
+    let mut wrap = Wrap::configured("[admin]\nlisten = \"127.0.0.1:0\"");
+    wrap.introduce().await;
+    wrap.host.half_close().await;
+    assert_eq!(wrap.exit().await.code(), Some(0));
+    let stderr = wrap.program().stderr();
+    assert!(stderr.contains("`wrap` serves no [admin]") && stderr.contains("listen = \"stdio\""), "{stderr}");
+}

@@ -73,7 +73,8 @@ pub(super) fn trouble(trouble: Trouble) -> Reply {
         Trouble::NoOccurrence => error(
             StatusCode::NOT_FOUND,
             "no such occurrence is known",
-            "it was never accepted, or it ended longer ago than receipts are kept: see retry_window_ms",
+            "only what was accepted to be held is known: not what passed straight to the host, what was refused, or \
+             what ended longer ago than retry_window_ms",
         ),
         Trouble::Several(producers) => error_with(
             StatusCode::CONFLICT,

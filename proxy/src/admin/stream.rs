@@ -16,7 +16,7 @@ const UPGRADED_WITHIN: Duration = Duration::from_secs(10);
 /// Answers who asks for the stream. To be called on a [`tokio::task::LocalSet`].
 pub(super) async fn answer<D: Desk>(mut request: Request<Incoming>, desk: &D) -> Reply {
     let Some(hub) = desk.stream() else {
-        let hint = "add [admin] with listen to the configuration: it is kept for those who watch only there";
+        let hint = "it is kept only under `run` with [admin] in its file: `wrap` has none";
         return reply::error(StatusCode::NOT_FOUND, "there is no event stream here", hint);
     };
     let answer = match ws::upgrade(&request) {

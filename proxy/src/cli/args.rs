@@ -104,7 +104,8 @@ pub(super) enum Command {
     /// Show what the sidecar does, in one process and without set-up
     #[command(long_about = DEMO, after_long_help = "Examples:
   mcpl-sidecar demo
-  mcpl-sidecar demo --live")]
+  mcpl-sidecar demo --live
+  mcpl-sidecar demo --live 127.0.0.1:9465")]
     Demo(Demo),
 }
 
@@ -159,7 +160,7 @@ Ctrl-C, and a page shows it.";
 /// `demo`.
 #[derive(Debug, Args)]
 pub(super) struct Demo {
-    /// Go on until Ctrl-C, and show what happens on a page at ADDRESS
+    /// Go on until Ctrl-C, and show what happens on a page at ADDRESS, IP:PORT [127.0.0.1:9464 unless given]
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:9464")]
     pub(super) live: Option<std::net::SocketAddr>,
 }

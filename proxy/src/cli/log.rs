@@ -74,7 +74,8 @@ where
         tracing_subscriber::fmt::layer().with_ansi(colour).log_internal_errors(false).with_writer(lines);
     match format {
         LogFormat::Text => layer.with_filter(quiet).boxed(),
-        LogFormat::Json => layer.json().with_filter(quiet).boxed(),
+        // There is one span at most: it is said once.
+        LogFormat::Json => layer.json().with_span_list(false).with_filter(quiet).boxed(),
     }
 }
 
@@ -90,7 +91,9 @@ impl<S> Filter<S> for Quiet {
         let foreign = ["h2", "hyper", "tonic", "tower"].into_iter().any(|name| {
             metadata.target().strip_prefix(name).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
         });
-        *metadata.level() <= self.level && !foreign
+        // It says at debug that no metrics are recorded, of ones that are never kept.
+        let misleading = metadata.target() == "opentelemetry" && *metadata.level() > Level::WARN;
+        *metadata.level() <= self.level && !foreign && !misleading
     }
 
     fn event_enabled(&self, event: &Event<'_>, _: &Context<'_, S>) -> bool {

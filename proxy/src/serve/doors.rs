@@ -12,7 +12,7 @@ use crate::config::{self, Authority, Endpoint, Listen, ListenAuth, ListenTls, Sc
 use crate::episode::Episode;
 use crate::keyring::Keyring;
 use crate::transport::Connection;
-use crate::transport::listen::{ListenError, accept, bind};
+use crate::transport::listen::{ListenError, accept, bind, bound_to};
 use crate::transport::ws::front::{Front, Route};
 
 /// Where hosts of a producer come in, and who may.
@@ -88,7 +88,7 @@ impl Doors {
     ) -> Result<Door, DoorError> {
         if endpoint.scheme == Scheme::Tcp {
             let listener = self.bind(endpoint).await?;
-            tracing::info!(producer = name, at = ?listener.local_addr().ok(), "listening");
+            tracing::info!(producer = name, at = %bound_to(&listener, &endpoint.at.to_string()), "listening");
             let task = tokio::task::spawn_local(take(listener, to));
             return Ok(Door::Lines { at: endpoint.at.clone(), task });
         }

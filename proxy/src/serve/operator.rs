@@ -12,6 +12,7 @@ use crate::admin::{Control, Terms, Tls, serve_tcp, serve_unix};
 use crate::config::{Admin, Config};
 use crate::keyring::Keyring;
 use crate::token::Token;
+use crate::transport::listen::{bind, bound_to};
 
 /// The doors that are open. Dropped, nobody is let in any more.
 pub(super) struct OperatorDoors {
@@ -87,13 +88,12 @@ impl OperatorDoors {
         let listener = match &self.admin {
             Some(door) if door.said.listen == admin.listen => Rc::clone(&door.listener),
             _ => {
-                let bound = TcpListener::bind(&address).await;
-                Rc::new(bound.map_err(|error| format!("admin.listen = \"{address}\": {error}"))?)
+                let bound = bind(&address, &address).await;
+                Rc::new(bound.map_err(|error| format!("the admin listener: {error}"))?)
             }
         };
-        let at = listener.local_addr().ok();
         tracing::info!(
-            ?at,
+            at = %bound_to(&listener, &address),
             tls = terms.tls.is_some(),
             token = terms.token.is_some(),
             "the admin listener is open"

@@ -51,6 +51,12 @@ pub(super) async fn serve(config: Config, dir: PathBuf, journal: Journal, teleme
         }
     };
     desk.open();
+    if config.admin.is_some() {
+        tracing::warn!(
+            "`wrap` serves no [admin]: only the socket `control` in its state directory is asked. For the page, the \
+             metrics and the stream serve the producer with `run` and listen = \"stdio\""
+        );
+    }
     let doors = OperatorDoors::control(&dir, &desk);
     let (stop, stopped) = oneshot::channel();
     let passing = tokio::task::spawn_local(pass_signals(signals, orders, within, stop));

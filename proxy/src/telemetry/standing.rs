@@ -49,7 +49,7 @@ impl Standing {
             Ok(()) if state.is_told => tracing::info!("the collector takes {signal} again"),
             Err(OTelSdkError::AlreadyShutdown) => return,
             Err(error) if !state.is_told => {
-                let why = why.unwrap_or_else(|| error.to_string());
+                let why = why.unwrap_or_else(|| said(signal, &error.to_string()));
                 tracing::warn!(
                     why,
                     "the collector does not take {signal}: they are dropped until it does, and messages go on without"
@@ -62,6 +62,21 @@ impl Standing {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// What the library says of why, for people: of gRPC it says little more than the code.
+fn said(signal: &str, error: &str) -> String {
+    match error.split_once("gRPC code: ").map(|(_, code)| code.trim()) {
+        Some("Unimplemented") => {
+            let variable = if signal == "spans" { "TRACES" } else { "METRICS" };
+            format!(
+                "it takes no {signal}: set OTEL_{variable}_EXPORTER=none, or name one that does in \
+                 OTEL_EXPORTER_OTLP_{variable}_ENDPOINT"
+            )
+        }
+        Some(code) => format!("it answered with the gRPC code {code}; the collector's own log may say why"),
+        None => error.to_owned(),
     }
 }
 
@@ -90,5 +105,22 @@ impl<E: PushMetricExporter> PushMetricExporter for Watched<E> {
 
     fn temporality(&self) -> Temporality {
         self.inner.temporality()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_of_grpc_says_what_to_do_or_where_to_look() {
+        let library =
+            |code| format!("Operation failed: TonicMetricsClient export failed with gRPC code: {code}");
+        let metrics = said("metrics", &library("Unimplemented"));
+        assert!(metrics.contains("OTEL_METRICS_EXPORTER=none") && !metrics.contains("Tonic"), "{metrics}");
+        assert!(said("spans", &library("Unimplemented")).contains("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"));
+        let other = said("spans", &library("Unauthenticated"));
+        assert!(other.starts_with("it answered with the gRPC code Unauthenticated"), "{other}");
+        assert_eq!(said("spans", "something else"), "something else");
     }
 }

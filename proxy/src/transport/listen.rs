@@ -41,6 +41,12 @@ pub async fn bind(authority: &str, address: &str) -> Result<TcpListener, ListenE
     TcpListener::bind(authority).await.map_err(failed)
 }
 
+/// Where a listener is in fact, for people: a configured port may be 0. Where the system does not say, as `configured`.
+#[must_use]
+pub fn bound_to(listener: &TcpListener, configured: &str) -> String {
+    listener.local_addr().map_or_else(|_| configured.to_owned(), |at| at.to_string())
+}
+
 /// The next connection of a port for lines. Cancel-safe.
 ///
 /// # Errors

@@ -79,7 +79,10 @@ fn only<'p>(name: &str, mut found: Vec<Found<'p>>) -> Result<Found<'p>, u8> {
         return Err(exit::USAGE);
     }
     found.pop().ok_or_else(|| {
-        out::complain(&format!("error: nothing is known of {name:?}; {HINT}"));
+        out::complain(&format!(
+            "error: nothing is known of {name:?}: it passed straight to the host, was refused, or ended longer ago than \
+             retry_window_ms; {HINT}"
+        ));
         exit::USAGE
     })
 }

@@ -68,3 +68,26 @@ fn json_lines_are_json_sums_too() {
     }
     assert!(all[10].contains("\"more\":2"), "{}", all[10]);
 }
+
+#[test]
+fn a_json_line_says_its_trace_once_in_span() {
+    let all = logged(LogFormat::Json, LevelFilter::INFO, || {
+        let _in = tracing::error_span!("trace", trace_id = "t", span_id = "s").entered();
+        tracing::info!("within");
+    });
+    let value: serde_json::Value = serde_json::from_str(&all[0]).unwrap();
+    assert_eq!(
+        (value["span"]["trace_id"].as_str(), value["span"]["span_id"].as_str()),
+        (Some("t"), Some("s"))
+    );
+    assert!(value.get("spans").is_none(), "{value}");
+}
+
+#[test]
+fn what_a_library_says_of_metrics_that_are_not_kept_is_not_logged() {
+    let all = logged(LogFormat::Text, LevelFilter::TRACE, || {
+        tracing::debug!(target: "opentelemetry", "no metrics will be recorded");
+        tracing::warn!(target: "opentelemetry", "this may matter");
+    });
+    assert!(all.len() == 1 && all[0].contains("this may matter"), "{all:?}");
+}
