@@ -69,6 +69,9 @@ impl Account {
         let by = self.replaced_by.as_ref().or(self.withdrawn_by.as_ref());
         let says = says_of_withdrawal(&self.fate, self.told, by.is_some())
             .unwrap_or_else(|| says(&self.fate, self.waits, by));
+        // A dead letter stays until somebody lets it go; its state is what the host made of it.
+        let is_dropped = matches!(self.fate, Fate::Dead(_)) && !self.open;
+        let says = if is_dropped { format!("{says}; then dropped by an operator") } else { says };
         let mut history = vec![self.accepted()];
         if self.revision > 1 || self.fate != Fate::Held {
             let tries = match self.attempts {

@@ -171,6 +171,18 @@ fn a_dead_letter_says_why_and_is_not_tried_again_by_itself() {
 }
 
 #[test]
+fn a_dead_letter_that_was_dropped_says_so() {
+    let mut open = account(1, Rows { work: Some(work(Fate::Dead(Refusal::invalid()))), ..Rows::default() });
+    open.tell();
+    assert_eq!(open.says.as_deref(), Some("refused by the host for good: invalid"));
+    let receipt = receipt("e", Fate::Dead(Refusal::invalid()));
+    let mut dropped = account(1, Rows { receipt: Some(receipt), ..Rows::default() });
+    dropped.tell();
+    let says = dropped.says.as_deref();
+    assert_eq!(says, Some("refused by the host for good: invalid; then dropped by an operator"));
+}
+
+#[test]
 fn an_event_is_shown_as_it_was_sent_and_on_one_line() {
     let mut account = account(1, Rows { work: Some(work(Fate::Held)), ..Rows::default() });
     account.show_event(b"{\"a\":\n 1e400,\r\n\"b\":\"\\ud800\"}");
