@@ -395,7 +395,10 @@ def away(story):
         story.until("every change has a row", lambda: set(browser.run(keys)) == expected)
         found = browser.run(keys)
         assert len(found) == len(expected), f"a row is there twice: {found}"
-        diary = browser.run("return [...document.querySelectorAll('#diary li')].map(li => li.innerText)")
+        lines = "return [...document.querySelectorAll('#diary li')].map(li => li.innerText)"
+        # The diary is told a second later than what is on disk.
+        story.until("a session is told", lambda: browser.run(lines))
+        diary = browser.run(lines)
         assert len(diary) == 1, f"a session is told once: {diary}"
         displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
         assert displaced == str(number - 1), f"{number - 1} were displaced, the page says {displaced}"

@@ -74,7 +74,7 @@ pub(super) fn trouble(trouble: Trouble) -> Reply {
             StatusCode::NOT_FOUND,
             "no such occurrence is known",
             "only what was accepted to be held is known: not what passed straight to the host, what was refused, or \
-             what ended longer ago than retry_window_ms",
+             what ended longer ago than retry_window_ms; the log at debug has those",
         ),
         Trouble::Several(producers) => error_with(
             StatusCode::CONFLICT,

@@ -130,7 +130,7 @@ the first free one; there are 64. Work of which it is not known whether the host
 const WRAP_CONFIG: &str = "Take settings from this file: those of its [[producer]] of that name, else of its only one
 
 Taken are preset, subject, undelivered, expires_after_ms, connect_timeout_ms, host, coalesce, forward, limits, \
-refusals, and the file's state_dir, drain_ms and [telemetry]. listen, command, connect, env and cwd are not: the host is on stdin and stdout, and the producer is \
+refusals, and the file's state_dir, drain_ms and [telemetry]. [admin] is not: `wrap` listens nowhere. listen, command, connect, env and cwd are not: the host is on stdin and stdout, and the producer is \
 COMMAND; they may be left out of a file that only `wrap` uses.";
 
 const CHECK: &str = "Validate a configuration file and print what it comes to.

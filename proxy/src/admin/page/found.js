@@ -22,7 +22,7 @@ export async function lookUp(eventId, producer) {
     $("found-body").replaceChildren(h("p", {}, "Several producers have an event of that id. Which one?"),
       h("div", { class: "doing" }, ...told.producers.map((name) => h("button", { type: "button", class: "plain", onclick: () => lookUp(eventId, name) }, name))));
   } else if (answer?.status === 404) {
-    $("found-body").replaceChildren(h("p", { class: "empty" }, "No such event is known. Only what was accepted to be held is: not what passed straight to the host, what was refused, or what ended longer ago than is remembered (retry_window_ms)."));
+    $("found-body").replaceChildren(h("p", { class: "empty" }, "No such event is known. Only what was accepted to be held is: not what passed straight to the host, what was refused, or what ended longer ago than is remembered (retry_window_ms). The log at debug has those."));
   } else $("found-body").replaceChildren(h("p", { class: "note bad" }, `${told.error}. ${told.hint ?? ""}`));
   $("found").hidden = false;
   $("found-h").focus();

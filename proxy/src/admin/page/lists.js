@@ -52,7 +52,7 @@ export function drawLine() {
   $("line-empty").hidden = shown.length > 0;
   $("line-empty").textContent = order.length
     ? "Nothing that happened fits what you look for."
-    : view.caughtUp ? "Nothing has happened yet that is remembered." : unknown;
+    : view.caughtUp ? "Nothing has happened since somebody first looked: steps are noted from then on." : unknown;
   $("line").parentElement.classList.toggle("bare", shown.length === 0);
   show($("line"), shown.map(([key, { data, ts, remark }]) => {
     const displaced = isDisplaced(data);

@@ -35,7 +35,6 @@ export const tag = (state) => h("span", { class: `tag ${TAGS[state]?.[1] ?? ""}`
 export const mono = (text) => h("span", { class: "id" }, text || "no eventId");
 export const clock = (ts) => (ts ? new Date(ts).toLocaleTimeString([], { hour12: false }) : "");
 export const count = (number) => (number ?? 0).toLocaleString();
-export const tries = (number) => (number === 1 ? "1 try" : `${count(number)} tries`);
 export const bytes = (number) => {
   if (!number) return "0 B";
   const step = Math.min(3, Math.floor(Math.log2(number) / 10));
