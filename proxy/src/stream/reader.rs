@@ -225,7 +225,7 @@ impl Reader {
         let shared = self.board.shared();
         if stream == Stream::Notices {
             // How everything is now, and from then on what changes.
-            let current = self.board.tell();
+            let current = self.board.tell_who_comes();
             self.post.begin(current);
             return frame::message("subscribed", &json!({ "stream": NOTICES }));
         }
