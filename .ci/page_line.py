@@ -122,6 +122,37 @@ window.WebSocket = class extends Real {
 """
 
 
+def far_behind(story):
+    """Very much ended while the page was away: it asks about no more of it than it has rows for."""
+    world, browser = story.world, story.browser
+    world.start()
+    line = Line(world.admin)
+    try:
+        enter(story, line.port)
+        world.session()
+        for number in range(250):
+            world.producer.push(f"past-{number}", f"past-{number}", initial=True)
+        story.has("#held-count", "250 of 250 subjects")
+        line.cut()
+        story.has("#link-text", "not connected")
+        world.stop()
+        world.start()
+        world.session()
+        world.flush(250)
+        story.until("the last is delivered", lambda: account(world, "past-249")["state"] == "delivered")
+        browser.run("const real = window.fetch; window.asked = 0; window.fetch = (path, init) => {"
+                    " if (path.startsWith('/v1/occurrences/')) window.asked += 1; return real(path, init); }")
+        line.mend()
+        story.has("#link-text", "live")
+        story.until("nothing is held", lambda: browser.text("#held-count") == "")
+        story.has("#line", "past-249 the host has it (ended while this page was not connected)")
+        asked = browser.run("return window.asked")
+        assert asked == 200, f"it asked {asked} times"
+        story.passed("of very much that ended while the page was away, it asks about what it has rows for")
+    finally:
+        line.close()
+
+
 def gap(story):
     """A batch is lost between the sidecar and the page: that is noticed, and mended."""
     world, browser = story.world, story.browser
@@ -248,4 +279,4 @@ def cursor(story):
     story.passed("repeats are skipped, gaps rejected, the cursor is advanced after applying, a snapshot mends")
 
 
-STEPS = [away, gap, another_run, cursor]
+STEPS = [away, far_behind, gap, another_run, cursor]
