@@ -140,10 +140,9 @@ impl Reader {
         let waited = self.outbox.bytes();
         match self.connection.writer.poll_write(cx, &mut self.outbox) {
             Poll::Ready(Err(_)) => return Poll::Ready(()),
-            Poll::Ready(Ok(progress)) if progress.written == 0 && progress.empty => self.rest(),
-            Poll::Ready(Ok(_)) => {
+            Poll::Ready(Ok(progress)) => {
                 self.rest();
-                moved = true;
+                moved |= progress.written > 0 || !progress.empty;
             }
             // It takes some, if not all: it is slow, and that is all.
             Poll::Pending if self.outbox.bytes() < waited => {
