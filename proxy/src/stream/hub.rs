@@ -22,6 +22,9 @@ const INCOMING: usize = 8192;
 /// So many are not left to who has the ring, but waited with until it is free.
 const CROWDED: usize = 4 * INCOMING;
 
+/// Observations that are looked through at a time.
+const PORTION: usize = 4096;
+
 /// The stream of one run of the program. Clones are the same.
 #[derive(Clone)]
 pub struct Hub {
@@ -141,14 +144,14 @@ impl Hub {
 
     /// What can still be replayed of one occurrence, in words, oldest first.
     pub fn history(&self, producer: &str, number: u64) -> Vec<Past> {
-        let (mut after, mut found) = (self.shared.first() - 1, Vec::new());
+        let (mut after, until, mut found) = (0, self.shared.last(), Vec::new());
         // In portions: who pushes waits no longer than for one of them.
         loop {
-            let some = self.shared.read(after, u64::MAX, 4096).unwrap_or_default();
+            let (from, some) = self.shared.rest(after, until, PORTION);
             if some.is_empty() {
                 return found;
             }
-            after += some.len() as u64;
+            after = from + some.len() as u64;
             let of_it = some.iter().filter(|one| one.seen.number == number && *one.producer == *producer);
             found.extend(of_it.map(|one| one.past()));
         }
@@ -275,6 +278,10 @@ impl Shared {
 
     pub(super) fn read(&self, after: u64, until: u64, most: usize) -> Result<Vec<Arc<Observation>>, Beyond> {
         self.ring().read(after, until, most)
+    }
+
+    fn rest(&self, after: u64, until: u64, most: usize) -> (u64, Vec<Arc<Observation>>) {
+        self.ring().rest(after, until, most)
     }
 
     /// Notices that were not given to anybody yet.
