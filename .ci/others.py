@@ -54,12 +54,6 @@ class Process:
         self.log.close()
 
 
-def free_port():
-    with socket.socket() as it:
-        it.bind(("127.0.0.1", 0))
-        return it.getsockname()[1]
-
-
 def wait_for(port, sidecar):
     end = time.monotonic() + PATIENCE
     while True:

@@ -5,7 +5,7 @@
 
 A producer and a host are played here; the page is driven over WebDriver. It fails with the first promise that does
 not hold. `--shots` keeps screenshots, light and dark, wide and narrow. Without `--axe` the accessibility checks are left
-out. The first story is here; the others, each in a world of its own, are in `page_steps.py`.
+out. The first story is here; the others, each in a world of its own, are in `page_steps.py` and `page_line.py`.
 """
 
 import argparse
@@ -18,6 +18,7 @@ import sys
 import urllib.error
 import urllib.request
 
+import page_line
 import page_steps
 from world import PATIENCE, TOKEN, World, free_port, until
 
@@ -304,7 +305,7 @@ def main():
     passed = 0
     browser = Browser()
     try:
-        for step in [Story.tell, *page_steps.STEPS]:
+        for step in [Story.tell, *page_steps.STEPS, *page_line.STEPS]:
             if arguments.only and step.__name__ not in arguments.only:
                 continue
             world = World(binary)

@@ -16,7 +16,8 @@ import sys
 import tempfile
 import time
 
-from others import PATIENCE, Process, free_port, install, wait_for
+from others import PATIENCE, Process, install, wait_for
+from world import free_port
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOKEN = "of-the-host"

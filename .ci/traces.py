@@ -18,7 +18,8 @@ import sys
 import tempfile
 import time
 
-from others import PATIENCE, Process, free_port, install
+from others import PATIENCE, Process, install
+from world import free_port
 
 HERE = pathlib.Path(__file__).resolve().parent
 FROM_PYPI = ["opentelemetry-sdk==1.45.2", "opentelemetry-proto==1.45.2"]
@@ -237,7 +238,6 @@ class Run:
         self.host.ask("tools/call", {"name": "t"}, first("e2"))
         self.collector.of("e2" * 16, 2)
         assert self.collector.left("e1" * 16) == []
-
 
     def what_the_sdks_kept(self):
         """Their own spans, which know their parents as they were told; of what is not sampled none."""

@@ -250,10 +250,14 @@ impl Follower {
         open.map(told).collect()
     }
 
-    /// Hears until `done`, on a socket that is subscribed.
+    /// Hears until `done`, on a socket that is subscribed. However long that takes on a busy machine, something new is
+    /// to be applied within [`PATIENCE`] four times over.
     pub async fn follow(&mut self, socket: &mut StreamSocket, mut done: impl FnMut(&Self) -> bool) {
-        let end = Instant::now() + 4 * PATIENCE;
+        let (mut applied, mut end) = (self.applied.len(), Instant::now() + 4 * PATIENCE);
         while !done(self) {
+            if self.applied.len() > applied {
+                (applied, end) = (self.applied.len(), Instant::now() + 4 * PATIENCE);
+            }
             assert!(Instant::now() < end, "the stream does not come to that: {:?}", self.cursor);
             let message = socket.hear().await.expect("the stream goes on");
             self.take(&message).expect("no gap");

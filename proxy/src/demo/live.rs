@@ -29,12 +29,14 @@ const PACE: Duration = Duration::from_millis(700);
 /// How long the program may take to end.
 const WITHIN: Duration = Duration::from_secs(5);
 
-/// Goes on until SIGINT or SIGTERM, with the live page at `at`. The exit code is the program's, if that ends first.
+/// Goes on until SIGINT, SIGTERM or SIGHUP, with the live page at `at`. The exit code is the program's, if that ends first.
 ///
 /// # Errors
 /// A connection, a file or the program itself cannot be had.
 pub(super) async fn run(at: SocketAddr) -> io::Result<ExitCode> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
+    // Its terminal is closed.
+    let mut hangup = signal(SignalKind::hangup())?;
     let folder = Folder::new()?;
     let producers = TcpListener::bind("127.0.0.1:0").await?;
     let (mut program, pipe) = start(&folder, at, producers.local_addr()?.port())?;
@@ -44,6 +46,7 @@ pub(super) async fn run(at: SocketAddr) -> io::Result<ExitCode> {
         _ = program.wait() => Ok(()),
         _ = interrupt.recv() => Ok(()),
         _ = terminate.recv() => Ok(()),
+        _ = hangup.recv() => Ok(()),
     };
     // Its host is gone with what was played: it ends by itself.
     let Ok(ended) = timeout(WITHIN, program.wait()).await else {
@@ -60,9 +63,12 @@ pub(super) async fn run(at: SocketAddr) -> io::Result<ExitCode> {
 struct Folder(PathBuf);
 
 impl Folder {
+    /// One that was not there, whatever others left: what is at its path already is not taken.
     fn new() -> io::Result<Self> {
-        let path = std::env::temp_dir().join(format!("mcpl-sidecar-demo-{}", std::process::id()));
-        fs::DirBuilder::new().mode(0o700).create(&path)?;
+        let name = format!("mcpl-sidecar-demo-{:016x}", rand::random::<u64>());
+        let path = std::env::temp_dir().join(name);
+        let failed = |error: io::Error| io::Error::other(format!("no folder {}: {error}", path.display()));
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(failed)?;
         let folder = Self(path);
         fs::write(folder.settings(), SETTINGS)?;
         Ok(folder)
@@ -217,5 +223,22 @@ impl Mind for Reader {
         } else {
             Reply::Result(json!({"accepted": true}))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    #[test]
+    fn each_has_a_folder_of_its_own_for_nobody_else_and_leaves_nothing_of_it() {
+        let (one, other) = (Folder::new().unwrap(), Folder::new().unwrap());
+        assert_eq!(fs::metadata(&one.0).unwrap().permissions().mode() & 0o777, 0o700);
+        assert_eq!(fs::read_to_string(other.settings()).unwrap(), SETTINGS);
+        let paths = [one.0.clone(), other.0.clone()];
+        drop((one, other));
+        assert!(paths.iter().all(|path| !path.exists()));
     }
 }

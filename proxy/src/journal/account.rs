@@ -5,6 +5,7 @@ mod books;
 mod clock;
 mod content;
 mod past;
+mod told;
 
 use std::borrow::Cow;
 
@@ -25,6 +26,7 @@ pub(crate) use self::clock::rfc3339;
 pub use self::content::{Content, SHOWN_BYTES};
 pub use self::past::Past;
 pub(crate) use self::past::{says, says_of_withdrawal};
+use self::told::Told;
 
 /// The states in which the journal keeps an occurrence whole; the others of [`Fate::STATES`] are known by their
 /// receipts.
@@ -335,29 +337,6 @@ impl Refusal {
             retry_after_ms: *retry_after_ms,
             limit_bytes: *limit_bytes,
         }
-    }
-}
-
-/// What both kinds of rows say.
-struct Told<'a> {
-    fate: &'a Fate,
-    revision: u32,
-    admitted_ms: u64,
-    outcome: Option<Outcome>,
-    prior: Option<&'a str>,
-}
-
-impl<'a> Told<'a> {
-    fn by_work(work: &'a WorkRow) -> Self {
-        let WorkRow { fate, revision, admitted_ms, outcome, prior, .. } = work;
-        let prior = prior.as_deref();
-        Self { fate, revision: *revision, admitted_ms: *admitted_ms, outcome: *outcome, prior }
-    }
-
-    fn by_receipt(receipt: &'a ReceiptRow) -> Self {
-        let ReceiptRow { fate, revision, admitted_ms, outcome, prior, .. } = receipt;
-        let prior = prior.as_deref();
-        Self { fate, revision: *revision, admitted_ms: *admitted_ms, outcome: *outcome, prior }
     }
 }
 

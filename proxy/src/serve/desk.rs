@@ -181,8 +181,13 @@ impl<R: Records> FrontDesk<R> {
         number: u64,
         content: bool,
     ) -> Result<Option<AccountView>, Trouble> {
-        let past = self.hub.get().map(|hub| hub.history(&producer, number)).unwrap_or_default();
-        self.read(move |records| records.one(&producer, number, past, content)).await
+        let hub = self.hub.get().cloned();
+        let reading = move |records: &R| {
+            // As long as it takes to look through all that can be replayed, nobody is kept waiting.
+            let past = hub.map(|hub| hub.history(&producer, number)).unwrap_or_default();
+            records.one(&producer, number, past, content)
+        };
+        self.read(reading).await
     }
 
     /// The account alone, as it is after an operator's word.

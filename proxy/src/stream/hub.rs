@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use hyper::upgrade::Upgraded;
 use tokio::sync::Notify;
@@ -19,6 +19,11 @@ const UNTOLD: usize = 4096;
 /// Observations that wait for their numbers, about. To forget the oldest for them costs more than to leave them: it is
 /// for the readers' thread to do, as long as that comes to it.
 const INCOMING: usize = 8192;
+/// So many are not left to who has the ring, but waited with until it is free.
+const CROWDED: usize = 4 * INCOMING;
+
+/// Observations that are looked through at a time.
+const PORTION: usize = 4096;
 
 /// The stream of one run of the program. Clones are the same.
 #[derive(Clone)]
@@ -117,11 +122,11 @@ impl Hub {
     pub fn publish(&self, observations: impl Iterator<Item = Observation>) {
         let mut incoming = lock(&self.shared.incoming);
         incoming.extend(observations);
-        let is_full = incoming.len() >= INCOMING;
+        let waiting = incoming.len();
         drop(incoming);
-        if is_full {
+        if waiting >= INCOMING {
             // Nobody has come to do it.
-            drop(self.shared.ring());
+            self.shared.make_room(waiting);
         }
         self.shared.wake();
     }
@@ -139,14 +144,14 @@ impl Hub {
 
     /// What can still be replayed of one occurrence, in words, oldest first.
     pub fn history(&self, producer: &str, number: u64) -> Vec<Past> {
-        let (mut after, mut found) = (self.shared.first() - 1, Vec::new());
+        let (mut after, until, mut found) = (0, self.shared.last(), Vec::new());
         // In portions: who pushes waits no longer than for one of them.
         loop {
-            let some = self.shared.read(after, u64::MAX, 4096).unwrap_or_default();
+            let (from, some) = self.shared.rest(after, until, PORTION);
             if some.is_empty() {
                 return found;
             }
-            after += some.len() as u64;
+            after = from + some.len() as u64;
             let of_it = some.iter().filter(|one| one.seen.number == number && *one.producer == *producer);
             found.extend(of_it.map(|one| one.past()));
         }
@@ -236,12 +241,26 @@ impl Shared {
     }
 
     /// The ring, with all that was published.
-    fn ring(&self) -> MutexGuard<'_, Ring> {
-        let mut ring = lock(&self.ring);
+    pub(super) fn ring(&self) -> MutexGuard<'_, Ring> {
+        self.filled(lock(&self.ring))
+    }
+
+    fn filled<'a>(&self, mut ring: MutexGuard<'a, Ring>) -> MutexGuard<'a, Ring> {
         // In this order, so that nothing overtakes: who has the ring takes what there is.
         ring.swap(&mut lock(&self.incoming));
         ring.take();
         ring
+    }
+
+    /// Puts what was published into the ring. Who has that just now may be a thread that gives way, and is not waited
+    /// for while it can be left to the next one.
+    fn make_room(&self, waiting: usize) {
+        match self.ring.try_lock() {
+            Err(TryLockError::WouldBlock) if waiting < CROWDED => {}
+            Err(TryLockError::WouldBlock) => drop(self.ring()),
+            Err(TryLockError::Poisoned(ring)) => drop(self.filled(ring.into_inner())),
+            Ok(ring) => drop(self.filled(ring)),
+        }
     }
 
     #[cfg(test)]
@@ -261,7 +280,16 @@ impl Shared {
         self.ring().read(after, until, most)
     }
 
-    /// Notices that were not given to anybody yet, and how everything is with them, for who has just come.
+    fn rest(&self, after: u64, until: u64, most: usize) -> (u64, Vec<Arc<Observation>>) {
+        self.ring().rest(after, until, most)
+    }
+
+    /// Notices that were not given to anybody yet.
+    pub(super) fn untold(&self) -> Vec<Notice> {
+        lock(&self.notices).untold.drain(..).collect()
+    }
+
+    /// The same, and how everything is with them, for who has just come.
     pub(super) fn notices(&self) -> (Vec<Notice>, Vec<Notice>) {
         let mut notices = lock(&self.notices);
         (notices.untold.drain(..).collect(), notices.current.iter().cloned().collect())

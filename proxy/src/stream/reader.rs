@@ -140,10 +140,9 @@ impl Reader {
         let waited = self.outbox.bytes();
         match self.connection.writer.poll_write(cx, &mut self.outbox) {
             Poll::Ready(Err(_)) => return Poll::Ready(()),
-            Poll::Ready(Ok(progress)) if progress.written == 0 && progress.empty => self.rest(),
-            Poll::Ready(Ok(_)) => {
+            Poll::Ready(Ok(progress)) => {
                 self.rest();
-                moved = true;
+                moved |= progress.written > 0 || !progress.empty;
             }
             // It takes some, if not all: it is slow, and that is all.
             Poll::Pending if self.outbox.bytes() < waited => {
@@ -225,7 +224,7 @@ impl Reader {
         let shared = self.board.shared();
         if stream == Stream::Notices {
             // How everything is now, and from then on what changes.
-            let current = self.board.tell();
+            let current = self.board.tell_who_comes();
             self.post.begin(current);
             return frame::message("subscribed", &json!({ "stream": NOTICES }));
         }

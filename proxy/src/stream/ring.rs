@@ -74,6 +74,12 @@ impl Ring {
         let count = (until.min(self.last()).saturating_sub(after) as usize).min(most);
         Ok(self.kept.range(from..from + count).cloned().collect())
     }
+
+    /// The same, of what is kept of it: the number that the first of it follows, and `most` of it at the most.
+    pub(super) fn rest(&self, after: u64, until: u64, most: usize) -> (u64, Vec<Arc<Observation>>) {
+        let after = after.max(self.first - 1);
+        (after, self.read(after, until, most).unwrap_or_default())
+    }
 }
 
 #[cfg(test)]
@@ -96,6 +102,13 @@ mod tests {
         assert_eq!(numbers(ring.read(3, 4, 9).unwrap()), [4]);
         assert_eq!(numbers(ring.read(5, 9, 9).unwrap()), [] as [u64; 0]);
         assert_eq!(ring.read(1, 9, 9), Err(Beyond), "2 is gone");
+        let rest = |after, until, most| {
+            let (from, read) = ring.rest(after, until, most);
+            (from, numbers(read))
+        };
+        assert_eq!(rest(0, 9, 9), (2, vec![3, 4, 5]), "what is gone is left out");
+        assert_eq!((rest(0, 4, 9), rest(3, 9, 1)), ((2, vec![3, 4]), (3, vec![4])));
+        assert_eq!((rest(5, 9, 9), rest(0, 2, 9)), ((5, vec![]), (2, vec![])));
         assert_eq!(ring.read(6, 9, 9), Err(Beyond), "6 never was");
         assert_eq!(ring.read(u64::MAX, 9, 9), Err(Beyond));
     }

@@ -40,5 +40,7 @@ pub(super) fn seen(number: u64) -> Seen {
 
 mod bounds;
 mod catalogue;
+mod ending;
 mod readers;
+mod snapshots;
 mod stage;

@@ -133,15 +133,23 @@ impl Board {
         posts.push(Rc::downgrade(post));
     }
 
-    /// Everybody is told what there is by now. What is told of as it is now, for who has just come: nothing of it
-    /// is told again.
-    pub(super) fn tell(&self) -> Vec<Notice> {
-        self.tip.set(self.shared.last());
+    /// Everybody is told what there is by now.
+    pub(super) fn tell(&self) {
+        self.spread(&self.shared.untold());
+    }
+
+    /// The same. What is told of as it is now, for who has just come: nothing of it is told again.
+    pub(super) fn tell_who_comes(&self) -> Vec<Notice> {
         let (untold, current) = self.shared.notices();
-        for post in self.posts.borrow().iter().filter_map(Weak::upgrade) {
-            post.tell(&untold);
-        }
+        self.spread(&untold);
         current
+    }
+
+    fn spread(&self, untold: &[Notice]) {
+        self.tip.set(self.shared.last());
+        for post in self.posts.borrow().iter().filter_map(Weak::upgrade) {
+            post.tell(untold);
+        }
     }
 }
 

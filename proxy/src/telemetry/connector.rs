@@ -5,6 +5,7 @@ use std::io::{self, IoSlice};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use hyper::Uri;
 use hyper_util::rt::TokioIo;
@@ -32,6 +33,7 @@ const SETTINGS: Settings = Settings {
 pub(super) struct Connector {
     tls: Option<ClientStore>,
     protocol: Protocol,
+    within: Duration,
     standing: Arc<Standing>,
 }
 
@@ -50,7 +52,7 @@ impl Connector {
                 tracing::warn!("{warning}");
             }
         }
-        Ok(Self { tls, protocol: to.protocol, standing })
+        Ok(Self { tls, protocol: to.protocol, within: to.timeout, standing })
     }
 
     /// Connects to the host of an address.
@@ -68,8 +70,7 @@ impl Connector {
     async fn attempt(&self, uri: &Uri) -> io::Result<Stream> {
         let host = uri.host().unwrap_or_default().trim_matches(['[', ']']);
         let port = uri.port_u16().unwrap_or(if self.tls.is_some() { 443 } else { 80 });
-        let stream = TcpStream::connect((host, port)).await?;
-        stream.set_nodelay(true)?;
+        let stream = dial(host, port, self.within).await?;
         let stream: Box<dyn Both> = match &self.tls {
             None => Box::new(stream),
             Some(store) => {
@@ -101,6 +102,20 @@ impl Service<Uri> for Connector {
         let this = self.clone();
         Box::pin(async move { this.connect(&uri).await })
     }
+}
+
+/// A connection that breaks where nothing of what is sent arrives within this time: a collector that is gone without a
+/// word is dialled anew after a batch or two, and not when the system gives up.
+async fn dial(host: &str, port: u16, within: Duration) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect((host, port)).await?;
+    stream.set_nodelay(true)?;
+    #[cfg(target_os = "linux")]
+    {
+        // More than the system takes is as good as never.
+        let ms = i32::try_from(within.as_millis()).unwrap_or(i32::MAX);
+        rustix::net::sockopt::set_tcp_user_timeout(&stream, ms.unsigned_abs())?;
+    }
+    Ok(stream)
 }
 
 /// Why there is no connection, or no more, and what can be done about it.
@@ -200,5 +215,22 @@ impl AsyncWrite for Heard {
 
     fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.stream).poll_shutdown(cx)
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_sent_arrives_within_the_time_of_a_batch_or_the_connection_breaks() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let stream = dial("127.0.0.1", port, Duration::from_millis(2_500)).await.unwrap();
+        assert_eq!(rustix::net::sockopt::tcp_user_timeout(&stream).unwrap(), 2_500);
+        assert!(stream.nodelay().unwrap());
+        dial("127.0.0.1", port, Duration::MAX).await.unwrap();
     }
 }

@@ -40,6 +40,8 @@ const on = {
       learn(data, null, false);
     }
     if (anotherRun) displacedOf.clear();
+    // Of very much the oldest are not asked about: they would have no row.
+    for (const data of missing.splice(0, Math.max(0, missing.length - ROWS))) learn(ended(data), null, false);
     for (const data of missing) lookAfter(data);
     draw();
   },
@@ -64,12 +66,14 @@ const on = {
   },
 };
 
+const ended = (data) => ({ ...data, open: false, waits: undefined });
+
 /** What was open and is not any more: how it ended is in its receipt. */
 async function lookAfter(data) {
   const path = `/v1/occurrences/${encodeURIComponent(data.eventId)}?producer=${encodeURIComponent(data.producer)}`;
   const answer = data.eventId ? await ask(path).catch(() => null) : null;
   const account = answer?.ok ? await answer.json() : null;
-  const now = account?.id === data.id ? { ...data, ...account, open: Boolean(account.waits), waits: account.waits } : { ...data, open: false, waits: undefined };
+  const now = account?.id === data.id ? { ...data, ...account, open: Boolean(account.waits), waits: account.waits } : ended(data);
   if (learn(now, null, false) && !now.open) tell(now, null, "ended while this page was not connected");
   draw();
 }

@@ -1,5 +1,8 @@
 //! What is told of bindings that answer, that do not, and that are gone.
 
+use std::path::Path;
+use std::sync::mpsc as channels;
+
 use mcpl_policy::engine::{Fate, Load, Word};
 use tokio::task::LocalSet;
 
@@ -378,4 +381,35 @@ fn metrics_say_when_each_certificate_of_ours_ends_and_forget_those_that_are_gone
     assert!(lines.iter().any(|line| line.contains("\"p\"") && line.contains("\"listen\"")), "{lines:?}");
     desk.describe(&loaded("without.toml", ""));
     assert!(told().is_empty());
+}
+
+#[tokio::test]
+async fn what_was_seen_is_looked_through_while_everything_else_goes_on() {
+    scene(async {
+        let (desk, hub) = (desk(), Hub::new(Path::new("nowhere")));
+        desk.tell(hub.clone());
+        let ((at_it, begins), (go, goes)) = (channels::channel(), channels::channel());
+        // Somebody is at the stream's observations until it is heard that everything else goes on.
+        let busy = std::thread::spawn(move || {
+            let mut went_on = None;
+            hub.publish(std::iter::from_fn(|| {
+                at_it.send(()).unwrap();
+                went_on = Some(goes.recv_timeout(Duration::from_secs(5)).is_ok());
+                None
+            }));
+            went_on
+        });
+        begins.recv().unwrap();
+        let everything_else = async {
+            for _ in 0..100 {
+                tokio::task::yield_now().await;
+            }
+            // It may have been given up.
+            let _ = go.send(());
+        };
+        let (found, ()) = tokio::join!(look(&desk, "solo", Some("alpha")), everything_else);
+        assert_eq!(found, Ok(json!({ "id": "alpha/6" })));
+        assert_eq!(busy.join().unwrap(), Some(true), "it was waited for");
+    })
+    .await;
 }

@@ -167,7 +167,7 @@ async fn notices_that_nobody_takes_are_bounded_and_the_newest_are_left() {
             (untold.len(), untold.last(), &current[..]),
             (4_096, Some(&status("a", 4_999)), &[status("a", 4_999)][..])
         );
-        assert_eq!(stage.hub.shared().notices().0, [], "each is told once");
+        assert_eq!(stage.hub.shared().untold(), [], "each is told once");
     })
     .await;
 }
@@ -315,4 +315,24 @@ async fn what_is_published_while_nobody_looks_is_bounded_and_keeps_its_order() {
         assert!(all.iter().map(|one| one.seen.number).eq(10_001..=30_000));
     })
     .await;
+}
+
+#[tokio::test]
+async fn who_publishes_waits_for_nobody_who_has_the_ring_and_nothing_is_lost() {
+    let hub = Hub::new(std::path::Path::new("nowhere"));
+    let shared = hub.shared();
+    let ring = shared.ring();
+    let (told, hears) = std::sync::mpsc::channel();
+    let publisher = std::thread::spawn(move || {
+        for first in [1, 9_001, 18_001] {
+            hub.publish((first..first + 9_000).map(observation));
+        }
+        // Until the other end is gone, which is not before the ring is free.
+        let _ = told.send(());
+    });
+    assert_eq!(hears.recv_timeout(LONG), Ok(()), "it waits");
+    drop(ring);
+    publisher.join().unwrap();
+    let all = shared.read(0, u64::MAX, usize::MAX).unwrap();
+    assert!(all.iter().map(|one| one.seen.number).eq(1..=27_000));
 }

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 use std::rc::Rc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use mcpl_codec::{Frame, Framer, Line};
 use serde_json::{Value, json};
 use tokio::io::{DuplexStream, duplex};
 use tokio::task::{JoinHandle, LocalSet};
+use tokio::time::timeout;
 
 use super::*;
 use crate::outbox::Outbox;
@@ -15,6 +17,9 @@ use crate::stream::reader::Reader;
 use crate::stream::thread::Board;
 use crate::transport::Connection;
 use crate::transport::ws::{Role, connection};
+
+/// What a reader waits for comes within this, or never.
+const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A hub, its board, and how often that is told.
 pub(super) struct Stage {
@@ -84,6 +89,10 @@ impl Client {
     }
 
     pub(super) async fn hear(&mut self) -> Value {
+        timeout(PATIENCE, self.message()).await.expect("nothing comes")
+    }
+
+    async fn message(&mut self) -> Value {
         loop {
             match self.framer.next() {
                 Some(Frame::Line(line)) => return serde_json::from_slice(line.text()).unwrap(),
