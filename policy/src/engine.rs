@@ -78,7 +78,7 @@ use self::session::Session;
 use self::stored::Queues;
 use self::subject::{SubjectKey, Subjects};
 use self::thread::Threads;
-use self::timer::{Timer, Timers};
+use self::timer::Timers;
 use self::work::{Work, WorkKey};
 use crate::journal::Change;
 use crate::limit::{Limits, Pace};
@@ -367,24 +367,6 @@ impl Engine {
         self.session.as_ref().is_some_and(|session| session.admission.is_unregistered(channel))
     }
 
-    fn on_time(&mut self) {
-        while let Some((set_for, timer)) = self.timers.due(self.now.mono_ms) {
-            match timer {
-                Timer::Release(key) => self.on_release(key, set_for),
-                Timer::Retry(key) => self.on_retry(key, set_for),
-                Timer::Expiry(key) => self.on_expiry(key, set_for),
-                Timer::Answer(number) => self.on_unanswered(number, set_for),
-                Timer::Render(number) => self.on_render_time(number, set_for),
-                Timer::PolicyWait => self.unpark(|_| true),
-                Timer::Pace => self.pace_timer_ms = None,
-                Timer::Prune => self.on_prune(set_for),
-            }
-        }
-        if self.order.is_any_ready() {
-            self.pump();
-        }
-    }
-
     fn on_settings(&mut self, settings: Settings) {
         self.limits.reload(settings.limits);
         self.pace.reload(settings.forward_rate_per_s);
@@ -415,24 +397,5 @@ impl Engine {
             let named = |work: &&Work| work.number > 0 && *work.event_id() == *event_id;
             self.works.values().find(named).map(|work| work.number)
         })
-    }
-
-    fn sweep_timers(&mut self) {
-        if self.timers.len() > 4 * (self.works.len() + self.outs.len() + self.renders.len()) + 1024 {
-            let (works, outs, pace) = (&self.works, &self.outs, self.pace_timer_ms);
-            let wait_ms = self.settings.host.policy_wait_ms;
-            let (prune, renders) = (self.prune_timer_ms, &self.renders);
-            let policy = self.session.as_ref().map(|session| session.began_ms + wait_ms);
-            self.timers.sweep(|at, timer| match timer {
-                Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
-                Timer::Expiry(key) => works.get(key).is_some_and(|work| work.expiry_timer_ms == Some(at)),
-                Timer::Retry(key) => works.get(key).is_some_and(|work| work.retry_timer_ms == Some(at)),
-                Timer::Answer(number) => outs.get(&number).is_some_and(|out| out.timer_ms == Some(at)),
-                Timer::Render(number) => renders.get(&number).is_some_and(|render| render.timer_ms == at),
-                Timer::PolicyWait => policy == Some(at),
-                Timer::Pace => pace == Some(at),
-                Timer::Prune => prune == Some(at),
-            });
-        }
     }
 }

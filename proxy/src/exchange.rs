@@ -5,6 +5,7 @@
 //! engine's wishes into lines. Everything else goes through in its own bytes.
 
 mod answers;
+mod apart;
 mod batch;
 mod decisions;
 mod deed;
@@ -25,6 +26,7 @@ mod tests;
 mod trace;
 mod undelivered;
 mod watch;
+mod wishes;
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -32,12 +34,12 @@ use std::sync::Arc;
 use bytes::Bytes;
 use mcpl_codec::sniff::sniff;
 use mcpl_codec::{Line, answer, code};
-use mcpl_policy::engine::{Answer, Host, Rendering, Stance, Ticket};
+use mcpl_policy::engine::{Answer, Host, Stance, Ticket};
 use mcpl_policy::journal::ReceiptRow;
 use mcpl_policy::profile::{Dedup, Profile};
 use mcpl_policy::refusal::{Classifier, Ours, Shortage};
 use mcpl_policy::settings::Mode;
-use mcpl_policy::{Engine, Input, Now, Output};
+use mcpl_policy::{Engine, Input, Now};
 
 use self::batch::Batches;
 pub use self::batch::MAX_BATCHES;
@@ -57,7 +59,7 @@ pub use self::tally::{Outcomes, Tally};
 use self::watch::Seen;
 pub use self::watch::{MAX_TIMED, Watch};
 use crate::config::Shims;
-use crate::telemetry::names::{Failure, Rendered};
+use crate::telemetry::names::Failure;
 use crate::telemetry::spans::Open;
 
 /// One of the two peers.
@@ -376,53 +378,6 @@ impl Exchange {
     fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
-    }
-
-    /// Turns the engine's wishes into deeds.
-    fn drain(&mut self, engine: &mut Engine, now: Now) {
-        let mut unasked = Vec::new();
-        while let Some(output) = engine.poll() {
-            if matches!(output, Output::Pass { .. } | Output::Forward { .. } | Output::Render { .. }) {
-                noted(&self.terms.producer, engine);
-            }
-            match output {
-                Output::Step(step) => self.deeds.push_back(Deed::Commit(step)),
-                Output::Answer { ticket, answer: Answer::Again(receipt), .. } => {
-                    self.tally.again += 1;
-                    self.deeds.push_back(Deed::Read { ticket: ticket.0, receipt });
-                }
-                Output::Answer { ticket, answer, after } => {
-                    self.tally.answered(&answer);
-                    self.answered(ticket, answer, after);
-                }
-                Output::Resolved { request, result, after } => {
-                    self.deeds.push_back(Deed::Resolved { request, result, after });
-                }
-                Output::Pass { ticket, after } => self.passed(ticket, after),
-                Output::Forward { number, lane, body, taught, held_ms, thread, after } => {
-                    self.time_hold(lane, held_ms);
-                    self.forward(number, taught, (&body, held_ms, thread.as_deref()), after);
-                }
-                Output::Render { number, params, thread, after } => {
-                    if !self.render(now, number, (&params, thread.as_deref()), after) {
-                        self.tally.figures.rendered(Rendered::Unasked);
-                        unasked.push(number);
-                    }
-                }
-                Output::Ended { event_id, fate } => {
-                    self.tally.ended(&self.terms.producer, &event_id, &fate);
-                    self.tell_undelivered(&event_id, &fate, engine.steps());
-                }
-                Output::Retrying { event_id, wait_ms } => {
-                    self.trace_retry(wait_ms);
-                    self.tally.retrying(&self.terms.producer, &event_id, wait_ms);
-                }
-            }
-        }
-        noted(&self.terms.producer, engine);
-        for number in unasked {
-            self.tell(engine, now, Input::Rendered(number, Rendering::Failed));
-        }
     }
 
     fn requests(&mut self, of: Side) -> &mut Requests {

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use super::Engine;
 use super::work::WorkKey;
 
 /// What a moment may bring. A timer that comes too early, or for something gone, does nothing.
@@ -60,5 +61,44 @@ impl Timers {
         timers.sort_unstable();
         timers.dedup();
         self.heap = timers.into();
+    }
+}
+
+impl Engine {
+    pub(super) fn on_time(&mut self) {
+        while let Some((set_for, timer)) = self.timers.due(self.now.mono_ms) {
+            match timer {
+                Timer::Release(key) => self.on_release(key, set_for),
+                Timer::Retry(key) => self.on_retry(key, set_for),
+                Timer::Expiry(key) => self.on_expiry(key, set_for),
+                Timer::Answer(number) => self.on_unanswered(number, set_for),
+                Timer::Render(number) => self.on_render_time(number, set_for),
+                Timer::PolicyWait => self.unpark(|_| true),
+                Timer::Pace => self.pace_timer_ms = None,
+                Timer::Prune => self.on_prune(set_for),
+            }
+        }
+        if self.order.is_any_ready() {
+            self.pump();
+        }
+    }
+
+    pub(super) fn sweep_timers(&mut self) {
+        if self.timers.len() > 4 * (self.works.len() + self.outs.len() + self.renders.len()) + 1024 {
+            let (works, outs, pace) = (&self.works, &self.outs, self.pace_timer_ms);
+            let wait_ms = self.settings.host.policy_wait_ms;
+            let (prune, renders) = (self.prune_timer_ms, &self.renders);
+            let policy = self.session.as_ref().map(|session| session.began_ms + wait_ms);
+            self.timers.sweep(|at, timer| match timer {
+                Timer::Release(key) => works.get(key).is_some_and(|work| work.release_timer_ms == Some(at)),
+                Timer::Expiry(key) => works.get(key).is_some_and(|work| work.expiry_timer_ms == Some(at)),
+                Timer::Retry(key) => works.get(key).is_some_and(|work| work.retry_timer_ms == Some(at)),
+                Timer::Answer(number) => outs.get(&number).is_some_and(|out| out.timer_ms == Some(at)),
+                Timer::Render(number) => renders.get(&number).is_some_and(|render| render.timer_ms == at),
+                Timer::PolicyWait => policy == Some(at),
+                Timer::Pace => pace == Some(at),
+                Timer::Prune => prune == Some(at),
+            });
+        }
     }
 }

@@ -3,19 +3,18 @@
 use std::collections::{HashMap, VecDeque};
 
 use bytes::Bytes;
-use mcpl_codec::{Envelope, Lane, Line, Reply, answer, raw};
+use mcpl_codec::{Envelope, Lane, Line, Reply, raw};
 use mcpl_policy::engine::HostReply;
 use mcpl_policy::refusal::{About, Verdict};
 use mcpl_policy::{Engine, Input, Now};
 use opentelemetry::KeyValue;
 
-use super::events::with_messages;
 use super::parcel::{Parcel, Part, State, message_head};
 use super::routes::Course;
 use super::trace::{end, log_span, tell_refused};
 use super::watch::refused;
-use super::{Deed, Exchange, Gate, Own, Side, decisions};
-use crate::telemetry::names::{Failure, Method, Refusal, Source, attribute};
+use super::{Exchange, Gate, Own, Side, decisions};
+use crate::telemetry::names::{Failure, Refusal, Source, attribute};
 
 /// The size over which one profile knows a cap of the host (contract 8.10); smaller content is not measured.
 const MEASURED_BYTES: usize = 1 << 20;
@@ -93,7 +92,7 @@ impl Exchange {
     }
 
     /// The host's answer, given to each of the events that passed.
-    fn answer_parts(&mut self, number: u64, passed: &[usize], reply: &Reply<'_>, about: &[About]) {
+    pub(super) fn answer_parts(&mut self, number: u64, passed: &[usize], reply: &Reply<'_>, about: &[About]) {
         let results = self.results(number, passed, reply);
         for (index, &at) in passed.iter().enumerate() {
             let about = about.get(index).copied().unwrap_or_default();
@@ -177,7 +176,7 @@ impl Exchange {
     }
 
     /// Refusals of several events by one error.
-    fn count_whole(&mut self, lane: Lane, events: usize, reply: &Reply<'_>, about: &[About]) {
+    pub(super) fn count_whole(&mut self, lane: Lane, events: usize, reply: &Reply<'_>, about: &[About]) {
         if events > 1 && matches!(reply, Reply::Error { .. }) {
             let first = about.first().copied().unwrap_or_default();
             if let Verdict::Refused { refusal, .. } = self.terms.classifier.judge(lane, reply, first) {
@@ -190,7 +189,7 @@ impl Exchange {
 
     /// What the answer teaches of the scopes of what passed (contract 5): an error for several condemns
     /// none of them. What went wrong, where that can be said of all of it.
-    fn learn(
+    pub(super) fn learn(
         &mut self,
         engine: &mut Engine,
         now: Now,
@@ -252,69 +251,6 @@ impl Exchange {
             self.tell(engine, now, Input::Taught(taught, learned));
         }
         failure
-    }
-
-    /// Contract 8.6: the messages of a batch that was refused as a whole, one at a time and in order.
-    fn send_chain(&mut self, number: u64, mut queue: VecDeque<usize>) {
-        let line = self.parcels.get(&number).and_then(|parcel| parcel.line.clone());
-        match (queue.pop_front(), line) {
-            (Some(at), Some(line)) => self.send_apart(number, vec![at], queue, &line),
-            _ => self.finish(number),
-        }
-    }
-
-    /// What has passed of the request that is being looked at goes now, before a release that a later message
-    /// of it brings about.
-    pub(super) fn send_passed(&mut self) {
-        let Some((number, line)) = self.looking_at.clone() else { return };
-        let passed = self.parcels.get(&number).map_or_else(Vec::new, Parcel::passed);
-        if !passed.is_empty() {
-            self.keep_line(number, passed.len(), &line);
-            self.send_apart(number, passed, VecDeque::new(), &line);
-        }
-    }
-
-    /// Some messages of the request in `line`, under an id of ours; the other members of its params go along.
-    fn send_apart(&mut self, number: u64, parts: Vec<usize>, then: VecDeque<usize>, line: &Line) {
-        let envelope = Envelope::of(line.text());
-        let params = envelope.params.unwrap_or(b"{}");
-        let params = with_messages(params, |index| parts.binary_search(&index).is_ok());
-        if let Some(parcel) = self.parcels.get_mut(&number) {
-            for &at in &parts {
-                parcel.set(at, State::Sent);
-            }
-        }
-        let wire = self.number();
-        let id = format!("{}{wire}", self.prefix);
-        let seen = self.parcels.get(&number).and_then(|parcel| parcel.seen.as_ref());
-        let (span, params) = self.trace_apart(seen, params, &id);
-        let sent = self.sent(Method::Incoming);
-        self.own.insert(wire, Own::Apart { parcel: number, parts, then, sent, span });
-        let line = answer::request(&id, Lane::Channel.method(), &params);
-        self.deeds.push_back(Deed::pass(Side::Host, line, None));
-    }
-
-    /// The host answered messages that were sent apart.
-    fn apart_answered(
-        &mut self,
-        engine: &mut Engine,
-        now: Now,
-        (number, parts, then): (u64, Vec<usize>, VecDeque<usize>),
-        reply: &Reply<'_>,
-    ) {
-        let Some(parcel) = self.parcels.get(&number) else { return };
-        let about: Vec<About> =
-            parts.iter().filter_map(|&at| parcel.parts.get(at)).map(|part| about(engine, part)).collect();
-        if !self.structured && matches!(reply, Reply::Error { .. }) && parcel.line.is_some() {
-            let first = about.first().copied().unwrap_or_default();
-            if self.terms.classifier.judge(Lane::Channel, reply, first).splits(parts.len()) {
-                return self.send_chain(number, parts.into());
-            }
-        }
-        self.learn(engine, now, number, &parts, reply, &about);
-        self.count_whole(Lane::Channel, parts.len(), reply, &about);
-        self.answer_parts(number, &parts, reply, &about);
-        self.send_chain(number, then);
     }
 
     /// The host answered a request of ours.
@@ -421,7 +357,7 @@ fn by_result(parcel: &Parcel, envelope: &Envelope<'_>, about: &[About]) -> Vec<A
 }
 
 /// What is known of an event that passed, for its refusal.
-fn about(engine: &Engine, part: &Part) -> About {
+pub(super) fn about(engine: &Engine, part: &Part) -> About {
     let channel = part.taught.channel.as_deref();
     About {
         content_bytes: if part.content_bytes > MEASURED_BYTES { part.content_bytes } else { 0 },
