@@ -1,5 +1,6 @@
 """What the live page does when its line to the sidecar is cut, or loses something. `page.py` drives it."""
 
+import contextlib
 import socket
 import threading
 
@@ -60,18 +61,26 @@ class Line:
         self.server.close()
 
 
+@contextlib.contextmanager
+def over_a_line(story):
+    """A session, and the page on a line of its own to it."""
+    story.world.start()
+    line = Line(story.world.admin)
+    try:
+        enter(story, line.port)
+        story.world.session()
+        yield line
+    finally:
+        line.close()
+
+
 def away(story):
     """What happens while the page is away is there when it is back: each of it once."""
     world, browser = story.world, story.browser
-    world.start()
-    line = Line(world.admin)
-    try:
-        enter(story, line.port)
-        world.session()
+    with over_a_line(story) as line:
         keys = "return [...document.querySelectorAll('#line li')].map(li => li.dataset.key).filter(key => key !== '')"
-        expected = set()
         number = 0
-        for round_ in range(3):
+        for _ in range(3):
             world.producer.push(f"far-{number}", "far", **({"initial": True} if number == 0 else {}))
             number += 1
             story.has("#line", f"far-{number - 1}")
@@ -106,8 +115,6 @@ def away(story):
         line.mend()
         story.has("#link-text", "live")
         story.passed("what happened while the page was away is there once: no row lost, none twice, none counted twice")
-    finally:
-        line.close()
 
 
 # Loses batches of the stream, as many as it is told to.
@@ -128,11 +135,7 @@ window.WebSocket = class extends Real {
 def far_behind(story):
     """Very much ended while the page was away: it asks about no more of it than it has rows for."""
     world, browser = story.world, story.browser
-    world.start()
-    line = Line(world.admin)
-    try:
-        enter(story, line.port)
-        world.session()
+    with over_a_line(story) as line:
         for number in range(250):
             world.producer.push(f"past-{number}", f"past-{number}", initial=True)
         story.has("#held-count", "250 of 250 subjects")
@@ -152,8 +155,6 @@ def far_behind(story):
         asked = browser.run("return window.asked")
         assert asked == 200, f"it asked {asked} times"
         story.passed("of very much that ended while the page was away, it asks about what it has rows for")
-    finally:
-        line.close()
 
 
 def gap(story):
@@ -190,11 +191,7 @@ def gap(story):
 def another_run(story):
     """The sidecar is killed and started while the page is away: what ended meanwhile is not held any more."""
     world, browser = story.world, story.browser
-    world.start()
-    line = Line(world.admin)
-    try:
-        enter(story, line.port)
-        world.session()
+    with over_a_line(story) as line:
         for name in ("stays", "goes"):
             world.producer.push(f"{name}-0", name, initial=True)
             world.producer.push(f"{name}-1", name)
@@ -220,8 +217,6 @@ def another_run(story):
         displaced = browser.run("return document.querySelector('#held tbody tr').cells[3].innerText")
         assert displaced == "–", f"nothing displaced by this run is counted: {displaced}"
         story.passed("what ended while the page was away, in another run, is told as ended")
-    finally:
-        line.close()
 
 
 # In the page: the rules of the cursor, each on its own.

@@ -44,29 +44,10 @@ pub(super) fn answered(producer: &str, event_id: &str, lane: Lane, answer: &Answ
         _ if again => {
             tracing::debug!(producer, event_id, lane, "an event came again: it is answered as it was");
         }
-        Answer::Accepted { outcome, prior } => {
+        Answer::Accepted { outcome, prior } | Answer::Host { outcome: Some((outcome, prior)), .. } => {
+            let by = if matches!(answer, Answer::Host { .. }) { "host" } else { "sidecar" };
             let (outcome, prior) = (outcome.as_str(), prior.as_deref().map(shown));
-            tracing::debug!(
-                producer,
-                event_id,
-                lane,
-                outcome,
-                prior,
-                by = "sidecar",
-                "an occurrence is accepted"
-            );
-        }
-        Answer::Host { outcome: Some((outcome, prior)), .. } => {
-            let (outcome, prior) = (outcome.as_str(), prior.as_deref().map(shown));
-            tracing::debug!(
-                producer,
-                event_id,
-                lane,
-                outcome,
-                prior,
-                by = "host",
-                "an occurrence is accepted"
-            );
+            tracing::debug!(producer, event_id, lane, outcome, prior, by, "an occurrence is accepted");
         }
         Answer::Stored => tracing::debug!(producer, event_id, lane, "an event is stored"),
         Answer::Refused(ours) => {

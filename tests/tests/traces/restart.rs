@@ -8,7 +8,7 @@ use serde_json::json;
 use tokio::time::{Duration, Instant, sleep};
 
 use super::collector::{Collector, hex};
-use super::{carried, endpoint, is, links, meta, only_named, traced, with_parent};
+use super::{carried, carries_on, endpoint, is, links, meta, only_named, traced, with_parent};
 
 /// The SERVER spans of these traces.
 async fn servers<const N: usize>(collector: &Collector, name: &str, traces: [u8; N]) -> Vec<Vec<u8>> {
@@ -65,10 +65,7 @@ async fn a_forward_has_a_link_to_what_was_folded_before_a_kill_and_after_it() {
     let servers = spelled(&servers(&collector, "push/event", [0x11, 0x12, 0x13]).await);
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "push/event", 0x13)).await;
     assert_eq!((links(&forward), hex(&forward.parent_span_id)), (servers.clone(), servers[2].clone()));
-    let params = &given.json()["params"];
-    assert_eq!(carried(params), hex(&forward.span_id));
-    assert_eq!(params["_meta"]["baggage"], json!("user=alice"));
-    assert_eq!(params["_meta"]["tracestate"], json!("rojo=00f067aa0ba902b7"));
+    carries_on(&given.json()["params"], &forward);
     only_named(&collector);
 }
 
@@ -85,10 +82,7 @@ async fn a_channel_message_carries_its_context_after_a_stop() {
     let forward = collector.span("out", |span| is(span, SpanKind::Client, "channels/incoming", 0x18)).await;
     assert_eq!(hex(&forward.parent_span_id), servers[0]);
     assert!(links(&forward).is_empty(), "nothing was folded");
-    let params = &given.json()["params"];
-    assert_eq!(carried(params), hex(&forward.span_id));
-    assert_eq!(params["_meta"]["baggage"], json!("user=alice"));
-    assert_eq!(params["_meta"]["tracestate"], json!("rojo=00f067aa0ba902b7"));
+    carries_on(&given.json()["params"], &forward);
 }
 
 #[tokio::test]

@@ -54,6 +54,13 @@ pub(crate) fn carried(params: &Value) -> String {
     parent.split('-').nth(2).expect("a span").to_owned()
 }
 
+/// What a peer was sent is under our span, with all else that the occurrence came with.
+pub(crate) fn carries_on(params: &Value, forward: &Span) {
+    assert_eq!(carried(params), hex(&forward.span_id));
+    assert_eq!(params["_meta"]["baggage"], "user=alice");
+    assert_eq!(params["_meta"]["tracestate"], "rojo=00f067aa0ba902b7");
+}
+
 /// Every attribute on every span is one of those that are named.
 pub(crate) fn only_named(collector: &Collector) {
     for span in &collector.kept().spans {
